@@ -159,8 +159,8 @@ impl<'t, 'f> Document<'_, 't, 'f> {
         let (schema, names) = (self.schema, self.schema.iter().map(|s| s.name).collect::<Vec<_>>());
         for (key, value) in self.tree.iter().filter(|(key, _)| !names.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
-            let homes = schema.iter().filter(|s| s.keys.iter().any(|k| k.name == name));
-            let homes: Vec<String> = homes.map(|s| schema::title(schema, s.name)).collect();
+            let homes = schema.iter().filter(|section| section.keys.contains(&name));
+            let homes: Vec<String> = homes.map(SectionSchema::title).collect();
             let is_section = matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
             let unknown = |what: &str| Fault::new(format!("unknown {what} `{name}`"));
             let fault = match did_you_mean(name, &names) {
@@ -194,6 +194,21 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
     /// A table that stands at `header`, before any key of it is asked for.
     pub fn new(title: String, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Self {
         Self { title, table, header, asked: Vec::new(), old: Vec::new(), faults }
+    }
+
+    /// The table that is the value of `key`, by its reader; another value is a fault, as `wrong` says.
+    pub fn nested<T>(
+        &mut self,
+        key: &'static str,
+        wrong: impl Fn(&DeValue<'t>) -> Fault,
+        read: impl FnOnce(&mut Table<'_, 't, 'f>) -> T,
+    ) -> Option<T> {
+        self.get(key, |value| if value.is_table() { Ok(()) } else { Err(wrong(value)) })?;
+        let value = self.table.get(key)?;
+        let mut inner = self.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
+        let read = read(&mut inner);
+        inner.finish();
+        Some(read)
     }
 
     /// A table within this one, read before this one goes on.

@@ -16,7 +16,7 @@ use super::reading::{Sited, Table, values};
 use super::rule_values::{CLASS_MAX, CLASSES, Domain, Mac, PROTOCOLS, PortRange, domain, mac, number_or_name, ports};
 use super::sections::{Gateway, Tun};
 use super::values::{InterfaceName, LinkName};
-use super::words::{Fec, Scheduler};
+use super::words::{Fec, Keyword, Scheduler};
 
 /// What `via` says of packets that go past the tunnel.
 const DIRECT: &str = "direct";
@@ -204,7 +204,7 @@ fn links(table: &mut Table<'_, '_, '_>, known: &Known, rule: &mut Rule) {
         table.fault_at("weights", fault.hint(hint));
     }
     if let (Some(_), Some(other)) = (&weights, rule.scheduler.filter(|other| *other != Scheduler::Weighted)) {
-        let fault = Fault::new(format!("`weights` are no matter to the scheduler {other}"));
+        let fault = Fault::new(format!("`weights` are no matter to the scheduler {}", other.word()));
         table.fault_at("scheduler", fault.fix("\"weighted\""));
     }
     if rule.strict && via.is_none() && weights.is_none() {

@@ -1,6 +1,5 @@
-//! Every section and key of the contract, for the documentation and for whoever lists them.
-//!
-//! Readers of sections ask for exactly these keys; tests hold both, and docs/configuration.md, together.
+//! Every section and key of the contract. docs/configuration.md has their kinds, defaults and meanings: tests hold it,
+//! the readers of sections, and these names together.
 
 /// A section of a file. Constant.
 #[derive(Clone, Copy, Debug)]
@@ -10,146 +9,64 @@ pub struct SectionSchema {
     /// Written `[[name]]` and allowed several times.
     pub repeated: bool,
     /// Its keys, in the order they are documented.
-    pub keys: &'static [KeySchema],
+    pub keys: &'static [&'static str],
 }
 
-/// A key of a section. Constant.
-#[derive(Clone, Copy, Debug)]
-pub struct KeySchema {
-    /// Its name.
-    pub name: &'static str,
-    /// What its value is, in words.
-    pub kind: &'static str,
-    /// Its default as it would be written, `required`, or `none`.
-    pub default: &'static str,
-}
-
-/// A key, to write a schema with.
-pub const fn key(name: &'static str, kind: &'static str, default: &'static str) -> KeySchema {
-    KeySchema { name, kind, default }
-}
-
-/// A section `[name]`, to write a schema with.
-pub const fn single(name: &'static str) -> SectionSchema {
-    SectionSchema { name, repeated: false, keys: &[] }
+/// A section `[name]` with these keys, to write a schema with.
+pub const fn single(name: &'static str, keys: &'static [&'static str]) -> SectionSchema {
+    SectionSchema { name, repeated: false, keys }
 }
 
 /// Sections `[[name]]`, to write a schema with.
-pub const fn repeated(name: &'static str) -> SectionSchema {
-    SectionSchema { name, repeated: true, keys: &[] }
+pub const fn repeated(name: &'static str, keys: &'static [&'static str]) -> SectionSchema {
+    SectionSchema { name, repeated: true, keys }
 }
 
 impl SectionSchema {
-    /// With these keys.
-    pub const fn of(self, keys: &'static [KeySchema]) -> Self {
-        Self { keys, ..self }
+    /// As a user writes it: `[tun]`, `[[link]]`.
+    pub fn title(&self) -> String {
+        if self.repeated { format!("[[{}]]", self.name) } else { format!("[{}]", self.name) }
     }
 }
 
-/// A section of `schema` as a user writes it: `[tun]`, `[[link]]`.
-pub fn title(schema: &[SectionSchema], name: &str) -> String {
-    match schema.iter().find(|s| s.name == name) {
-        Some(s) if s.repeated => format!("[[{name}]]"),
-        _ => format!("[{name}]"),
-    }
+/// A section of `schema` as a user writes it.
+pub(crate) fn title(schema: &[SectionSchema], name: &str) -> String {
+    let known = schema.iter().find(|section| section.name == name);
+    known.map_or_else(|| format!("[{name}]"), SectionSchema::title)
 }
 
 /// Files of peers have this section alone.
-pub(crate) const PEER: SectionSchema = repeated("peer").of(&[
-    key("name", "name", "required"),
-    key("public_key", "key", "required"),
-    key("preshared_key_file", "path", "none"),
-    key("endpoints", "list of host:port or `scion://…`", "[]"),
-    key("allowed_ips", "list of network/prefix", "required"),
-    key("standby", "name, or list of names", "none"),
+#[rustfmt::skip]
+pub(crate) const PEER: SectionSchema = repeated("peer", &[
+    "name", "public_key", "preshared_key_file", "endpoints", "allowed_ips", "standby",
 ]);
 
 /// The whole contract.
+#[rustfmt::skip]
 pub const SCHEMA: &[SectionSchema] = &[
-    single("portal").of(&[
-        key("private_key_file", "path", "required"),
-        key("listen", "list of IP:port or `scion://…`", "[]"),
-        key("transports", "list of transports", "[\"udp\"]"),
-        key("tls", "true or false", "false"),
-        key("ip_protocol", "IP protocol", "253"),
-        key("socket", "path", "\"/run/hawser/hawser.sock\""),
-        key("keylog", "path", "none"),
-        key("state_dir", "path", "\"/var/lib/hawser\""),
-        key("relay", "true or false", "false"),
-        key("threads", "`auto` or 1 to 8", "\"auto\""),
+    single("portal", &[
+        "private_key_file", "listen", "transports", "tls", "ip_protocol", "socket", "keylog", "state_dir", "relay",
+        "threads",
     ]),
-    single("tun").of(&[
-        key("name", "interface name", "\"hawser0\""),
-        key("addresses", "list of address/prefix", "required"),
-        key("mtu", "`auto` or 1280 to 65535", "\"auto\""),
-        key("default_route", "true or false", "false"),
-        key("answer_by_link", "true or false", "false"),
-        key("fail", "`open` or `closed`", "\"open\""),
-        key("dns", "list of IP addresses", "[]"),
-        key("dns_domains", "list of domains", "[\"~.\"]"),
+    single("tun", &[
+        "name", "addresses", "mtu", "default_route", "answer_by_link", "fail", "dns", "dns_domains",
     ]),
-    single("gateway").of(&[key("serve", "list of interface names", "[]"), key("masquerade", "true or false", "false")]),
-    single("nat").of(&[key("masquerade", "interface name", "none")]),
-    repeated("link").of(&[
-        key("name", "name", "required"),
-        key("interface", "interface name or `*`", "none"),
-        key("exclude", "list of interface names", "[]"),
-        key("address", "IP address", "none"),
-        key("transport", "transport", "\"udp\""),
-        key("tls", "true or false", "false"),
-        key("tls_name", "host name", "none"),
-        key("daemon", "host:port", "\"127.0.0.1:30255\""),
-        key("paths", "1 to 16", "2"),
-        key("select", "choice of paths", "\"sharability\""),
-        key("sequence", "SCION sequence", "\"\""),
-        key("allow", "list of SCION hops", "[]"),
-        key("deny", "list of SCION hops", "[]"),
-        key("port", "0 or 1024 to 65535", "0"),
-        key("metric", "0 to 65535", "0"),
-        key("weight", "1 to 255", "1"),
-        key("max_rate", "bits a second", "none"),
-        key("data_cap", "bytes a month", "none"),
-        key("data_cap_reset", "1 to 28", "1"),
+    single("gateway", &["serve", "masquerade"]),
+    single("nat", &["masquerade"]),
+    repeated("link", &[
+        "name", "interface", "exclude", "address", "transport", "tls", "tls_name", "daemon", "paths", "select",
+        "sequence", "allow", "deny", "port", "metric", "weight", "max_rate", "data_cap", "data_cap_reset",
     ]),
     PEER,
-    single("traffic").of(&[
-        key("scheduler", "scheduler", "\"adaptive\""),
-        key("congestion", "congestion control", "\"bbr\""),
-        key("tcp_congestion", "kernel's congestion control", "none"),
-        key("protection", "protection", "\"encrypt\""),
-        key("cipher", "cipher", "\"auto\""),
+    single("traffic", &["scheduler", "congestion", "tcp_congestion", "protection", "cipher"]),
+    single("takeover", &["address", "interface", "peer", "keep"]),
+    repeated("forward", &["port", "protocols", "to"]),
+    repeated("rule", &[
+        "dscp", "protocol", "source", "destination", "ports", "mark", "mac", "interface", "domains", "scheduler",
+        "retransmit", "fec", "via", "strict", "weights", "priority",
     ]),
-    single("takeover").of(&[
-        key("address", "IP address, or list of them", "required"),
-        key("interface", "interface name", "none"),
-        key("peer", "name", "none"),
-        key("keep", "list of protocol/port", "[\"tcp/22\"]"),
-    ]),
-    repeated("forward").of(&[
-        key("port", "port or range of ports", "required"),
-        key("protocols", "list of `tcp` and `udp`", "[\"tcp\"]"),
-        key("to", "IP address, perhaps with :port", "required"),
-    ]),
-    repeated("rule").of(&[
-        key("dscp", "DSCP class", "none"),
-        key("protocol", "protocol", "none"),
-        key("source", "network/prefix", "none"),
-        key("destination", "network/prefix", "none"),
-        key("ports", "list of ports", "none"),
-        key("mark", "nftables fwmark", "none"),
-        key("mac", "Ethernet address", "none"),
-        key("interface", "interface name", "none"),
-        key("domains", "list of domain names", "none"),
-        key("scheduler", "scheduler", "none"),
-        key("retransmit", "true or false", "true"),
-        key("fec", "repairs", "\"off\""),
-        key("via", "list of links, or `direct`", "none"),
-        key("strict", "true or false", "false"),
-        key("weights", "part for each link", "none"),
-        key("priority", "-3 to 3", "0"),
-    ]),
-    single("metrics").of(&[key("listen", "IP:port", "required")]),
-    single("web").of(&[key("listen", "IP:port", "none")]),
-    single("hub").of(&[key("table", "kernel table's number", "254")]),
-    single("log").of(&[key("format", "`text` or `json`", "\"text\"")]),
+    single("metrics", &["listen"]),
+    single("web", &["listen"]),
+    single("hub", &["table"]),
+    single("log", &["format"]),
 ];

@@ -94,35 +94,29 @@ impl Together<'_> {
         let leads = everything.into_iter().any(|net| tun.has_family_of(net));
         let masquerades = self.gateway.is_some_and(|gateway| gateway.masquerade && gateway.serve.is_empty());
         let without = "leave it out, or add: default_route = true";
-        let table = [
-            (
-                tun.default_route && !leads,
-                ("tun", "default_route"),
-                "a default route by the tunnel, and no peer takes its packets",
-                "add \"0.0.0.0/0\" or \"::/0\" to a peer's `allowed_ips`, and an address of that IP version to [tun]",
-            ),
-            (
-                masquerades,
-                ("gateway", "masquerade"),
-                "`masquerade`, and no network behind this portal to put behind it",
-                "add: serve = [\"lan0\"]",
-            ),
-            (
-                tun.answer_by_link && !tun.default_route,
-                ("tun", "answer_by_link"),
-                "`answer_by_link` without a `default_route`: nothing goes by the tunnel that would not anyway",
-                without,
-            ),
-            (
-                tun.fail == Fail::Closed && !tun.default_route,
-                ("tun", "fail"),
-                "`fail = \"closed\"` without a `default_route`: the tunnel is no way for anything that could fail",
-                without,
-            ),
-        ];
-        for (_, (section, key), message, hint) in table.into_iter().filter(|(is, ..)| *is) {
+        let mut pointless = |section: &str, key: &str, message: &str, hint: &str| {
             let span = file.span(section, key);
             file.faults.add(span, Fault::new(message).hint(hint));
+        };
+        if tun.default_route && !leads {
+            let message = "a default route by the tunnel, and no peer takes its packets";
+            let hint =
+                "add \"0.0.0.0/0\" or \"::/0\" to a peer's `allowed_ips`, and an address of that IP version to [tun]";
+            pointless("tun", "default_route", message, hint);
+        }
+        if masquerades {
+            let message = "`masquerade`, and no network behind this portal to put behind it";
+            pointless("gateway", "masquerade", message, "add: serve = [\"lan0\"]");
+        }
+        if tun.answer_by_link && !tun.default_route {
+            let message =
+                "`answer_by_link` without a `default_route`: nothing goes by the tunnel that would not anyway";
+            pointless("tun", "answer_by_link", message, without);
+        }
+        if tun.fail == Fail::Closed && !tun.default_route {
+            let message =
+                "`fail = \"closed\"` without a `default_route`: the tunnel is no way for anything that could fail";
+            pointless("tun", "fail", message, without);
         }
     }
 

@@ -1,5 +1,9 @@
 //! Values that are one of a few words.
 
+pub use hawser_core::congestion::Kind as Congestion;
+pub use hawser_core::treatment::Kind as Scheduler;
+pub use hawser_core::wire::Protection;
+
 /// A value that is one of a few words.
 pub trait Keyword: Sized + Copy + PartialEq + 'static {
     /// Every value with its word, in the contract's order.
@@ -8,6 +12,11 @@ pub trait Keyword: Sized + Copy + PartialEq + 'static {
     /// The value called `word`.
     fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(_, w)| *w == word).map(|(v, _)| *v)
+    }
+
+    /// What it is called; empty where no word is.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(value, _)| *value == self).map_or("", |(_, word)| word)
     }
 }
 
@@ -25,7 +34,7 @@ macro_rules! keyword {
 
         impl ::std::fmt::Display for $name {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word,)+ })
+                f.write_str($crate::Keyword::word(*self))
             }
         }
     };
@@ -57,18 +66,13 @@ keyword! {
     }
 }
 
-keyword! {
-    /// What chooses the path of a packet. Plain data.
-    Scheduler {
-        /// Earliest completion first, by what is measured.
-        Adaptive = "adaptive",
-        /// By fixed shares.
-        Weighted = "weighted",
-        /// A flow keeps one path.
-        Flow = "flow",
-        /// Every packet by every path.
-        Redundant = "redundant",
-    }
+impl Keyword for Scheduler {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Adaptive, "adaptive"),
+        (Self::Weighted, "weighted"),
+        (Self::Flow, "flow"),
+        (Self::Redundant, "redundant"),
+    ];
 }
 
 keyword! {
@@ -101,32 +105,20 @@ keyword! {
     }
 }
 
-keyword! {
-    /// What decides how much a path may have in flight. Plain data.
-    Congestion {
-        /// RFC 9002 section 7.
-        NewReno = "newreno",
-        /// RFC 9438.
-        Cubic = "cubic",
-        /// The current IETF draft of BBR.
-        Bbr = "bbr",
-        /// RFC 6356, coupled.
-        Lia = "lia",
-        /// Coupled.
-        Olia = "olia",
-        /// Coupled.
-        Balia = "balia",
-    }
+impl Keyword for Congestion {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::NewReno, "newreno"),
+        (Self::Cubic, "cubic"),
+        (Self::Bbr, "bbr"),
+        (Self::Lia, "lia"),
+        (Self::Olia, "olia"),
+        (Self::Balia, "balia"),
+    ];
 }
 
-keyword! {
-    /// What is done to inner packets. Plain data.
-    Protection {
-        /// Nobody between the portals reads or changes them.
-        Encrypt = "encrypt",
-        /// Nobody between the portals changes them.
-        Authenticate = "authenticate",
-    }
+impl Keyword for Protection {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Self::Encrypt, Self::Encrypt.name()), (Self::Authenticate, Self::Authenticate.name())];
 }
 
 keyword! {
@@ -145,16 +137,13 @@ keyword! {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt;
-
     use super::*;
 
     #[test]
     fn every_word_reads_back_as_itself() {
-        fn holds<K: Keyword + fmt::Display + PartialEq + fmt::Debug>() {
+        fn holds<K: Keyword + std::fmt::Debug>() {
             for (value, word) in K::WORDS {
-                assert_eq!(value.to_string(), *word);
-                assert_eq!(K::from_word(word), Some(*value));
+                assert_eq!((value.word(), K::from_word(word)), (*word, Some(*value)));
             }
             assert_eq!(K::from_word("UDP"), None);
         }
@@ -163,5 +152,6 @@ mod tests {
         holds::<Congestion>();
         holds::<Protection>();
         holds::<Cipher>();
+        assert!(Transport::WORDS.iter().all(|(value, word)| value.to_string() == *word));
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use hawser_lab::scenario::{self, Scenario, ScenarioError};
+use hawser_lab::scenario::{self, FileError, Scenario};
 use hawser_wire::{QueueDepth, Rate, Trace};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -44,14 +44,14 @@ fn with_traces(sky: &str, lte: &str) -> String {
 fn read(text: &str, folder: Option<&Path>) -> Scenario {
     match Scenario::parse(text, "s.toml", folder) {
         Ok(scenario) => scenario,
-        Err(ScenarioError::Faulty { errors, .. }) => panic!("{errors:#?}\n{text}"),
+        Err(FileError::Faulty { errors, .. }) => panic!("{errors:#?}\n{text}"),
         Err(error) => panic!("{error}"),
     }
 }
 
 fn faults(text: &str, folder: Option<&Path>) -> Vec<String> {
     match Scenario::parse(text, "s.toml", folder).map(|_| "nothing is wrong") {
-        Err(ScenarioError::Faulty { errors, .. }) => errors
+        Err(FileError::Faulty { errors, .. }) => errors
             .iter()
             .map(|error| format!("{} ({})", error.message, error.hint.as_deref().unwrap_or("no hint")))
             .collect(),
@@ -204,7 +204,7 @@ fn a_folder_of_recordings_goes_before_what_is_generated_and_must_have_them() {
     assert!(!generated.generated.is_empty() && recorded.generated.is_empty());
     assert_eq!(recorded.traces["drives.csv"], table());
     let empty = tempfile::tempdir().expect("a folder");
-    let Err(ScenarioError::Faulty { errors, .. }) = scenario::find_with(name, Some(empty.path())) else {
+    let Err(FileError::Faulty { errors, .. }) = scenario::find_with(name, Some(empty.path())) else {
         panic!("the folder is empty")
     };
     assert!(errors[0].message.starts_with("there is no trace drives.csv in "), "{}", errors[0].message);

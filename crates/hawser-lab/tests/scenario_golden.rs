@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hawser_lab::scenario::{Profile, Scenario, ScenarioError, profiles};
+use hawser_lab::scenario::{FileError, Profile, Scenario, profiles};
 
 #[path = "../../hawser-config/tests/support/golden.rs"]
 mod golden;
@@ -17,7 +17,7 @@ fn every_scenario_gives_its_golden_answer() {
     golden::assert_golden(&golden::inputs(&folder, PAIRS_MIN), |text, name| {
         match Scenario::parse(text, name, Some(&folder)) {
             Ok(scenario) => format!("{:#?}\n", Scenario { text: String::new(), traces: BTreeMap::new(), ..scenario }),
-            Err(ScenarioError::Faulty { errors, .. }) => golden::render(&errors),
+            Err(FileError::Faulty { errors, .. }) => golden::render(&errors),
             Err(error) => panic!("{error}"),
         }
     });
@@ -30,8 +30,7 @@ fn a_damaged_scenario_is_answered_with_places_inside_it() {
         let (before, after) = text.split_at(at);
         let rest = after.get(1..).unwrap_or_default();
         for damaged in [before.to_owned(), format!("{before}{rest}"), format!("{before}\"{rest}")] {
-            let Err(ScenarioError::Faulty { errors, .. }) = Scenario::parse(&damaged, "damaged.toml", Some(&folder))
-            else {
+            let Err(FileError::Faulty { errors, .. }) = Scenario::parse(&damaged, "damaged.toml", Some(&folder)) else {
                 continue;
             };
             assert!(!errors.is_empty());
@@ -52,7 +51,7 @@ fn the_documentations_scenario_is_right() {
     let read = Scenario::parse(&example, "docs/scenarios.md", Some(&folder()));
     match read {
         Ok(scenario) => assert_eq!(scenario.name, "proxy-two-equal"),
-        Err(ScenarioError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
+        Err(FileError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
         Err(error) => panic!("{error}"),
     }
 }

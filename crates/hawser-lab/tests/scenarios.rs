@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hawser_lab::contender::{self, Programs};
 use hawser_lab::probe;
-use hawser_lab::scenario::{self, PlotKind, Scenario, ScenarioError};
+use hawser_lab::scenario::{self, FileError, PlotKind, Scenario};
 use hawser_lab::scion_bench::{self, Bench};
 use hawser_lab::shila;
 use hawser_lab::stage::Stage;
@@ -34,7 +34,7 @@ const PUBLISHED: [(&str, usize); 13] = [
 
 fn all() -> Vec<Scenario> {
     scenario::all().unwrap_or_else(|error| match error {
-        ScenarioError::Faulty { file, errors, .. } => {
+        FileError::Faulty { file, errors, .. } => {
             panic!("{file}: {:?}", errors.iter().map(|error| (error.line, &error.message)).collect::<Vec<_>>())
         }
         other => panic!("{other}"),

@@ -12,6 +12,10 @@
 //!
 //!     threads [THREADS] [RUNS] [MILLISECONDS OF EACH] [JSON FILE]
 
+#[path = "threads/case.rs"]
+mod case;
+#[path = "threads/sums.rs"]
+mod sums;
 #[path = "../../hawser-core/tests/support/mod.rs"]
 #[allow(unused, reason = "shared by tests and benchmarks")]
 mod support;
@@ -21,9 +25,11 @@ mod traffic;
 use std::error::Error;
 use std::time::Duration;
 
+use case::Case;
 use hawser_net::workers::Workers;
 use serde_json::{Value, json};
-use traffic::{Case, How, Sums, Traffic};
+use sums::Sums;
+use traffic::{How, Traffic};
 
 /// Packets as hosts send them: bytes of each, and how many the host's kernel joins to a train.
 const CASES: [Case; 4] = [

@@ -1,34 +1,40 @@
 //! Chapters of a page of docs/ against a schema: a chapter for each section, with a row for each key.
 
-use hawser_config::schema::{KeySchema, SectionSchema};
+use hawser_config::schema::SectionSchema;
 
-/// Holds each section's chapter, whose title has this many `#`, against the section.
-pub fn assert_documented(text: &str, level: &str, schema: &[SectionSchema]) {
-    let heading = |section: &SectionSchema| match section.repeated {
-        true => format!("{level} `[[{}]]`", section.name),
-        false => format!("{level} `[{}]`", section.name),
-    };
-    let titles: Vec<&str> = text.lines().filter(|line| line.starts_with(&format!("{level} `["))).collect();
-    assert_eq!(titles, schema.iter().map(heading).collect::<Vec<_>>(), "sections, in the schema's order");
-    for section in schema {
-        let (_, after) = text.split_once(&heading(section)).expect("it is a title");
-        let chapter = after.split("\n##").next().expect("there is a first part");
-        let rows: Vec<&str> = chapter.lines().filter(|line| line.starts_with("| `")).collect();
-        assert_eq!(rows.len(), section.keys.len(), "{}", section.name);
-        for (found, key) in rows.iter().zip(section.keys) {
-            let meaning = found.strip_prefix(&row(key)).unwrap_or_else(|| panic!("{found}\nexpected {}…", row(key)));
-            assert!(meaning.len() > " |".len(), "{} has no meaning", key.name);
-        }
-    }
+/// A key as a page has it. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'p> {
+    /// Its section.
+    pub section: SectionSchema,
+    /// Its name.
+    pub key: &'p str,
+    /// Its default as it would be written, `required`, or `none`.
+    pub default: &'p str,
 }
 
-/// How the row of a key begins, up to its meaning.
-fn row(key: &KeySchema) -> String {
-    let default = match key.default {
-        word @ ("required" | "none") => word.to_owned(),
-        value => format!("`{value}`"),
-    };
-    format!("| `{}` | {} | {default} | ", key.name, key.kind)
+/// Holds each section's chapter, whose title has this many `#`, against the section, and gives its rows.
+pub fn documented<'p>(text: &'p str, level: &str, schema: &[SectionSchema]) -> Vec<Row<'p>> {
+    let heading = |section: &SectionSchema| format!("{level} `{}`", section.title());
+    let titles: Vec<&str> = text.lines().filter(|line| line.starts_with(&format!("{level} `["))).collect();
+    assert_eq!(titles, schema.iter().map(heading).collect::<Vec<_>>(), "sections, in the schema's order");
+    let mut all = Vec::new();
+    for &section in schema {
+        let (_, after) = text.split_once(&heading(&section)).expect("it is a title");
+        let chapter = after.split("\n##").next().expect("there is a first part");
+        let rows: Vec<Row<'_>> = chapter.lines().filter_map(|line| row(section, line.strip_prefix("| `")?)).collect();
+        assert_eq!(rows.iter().map(|row| row.key).collect::<Vec<_>>(), section.keys, "{}", section.name);
+        all.extend(rows);
+    }
+    all
+}
+
+/// A row with all its cells: name, kind, default, meaning.
+fn row(section: SectionSchema, line: &str) -> Option<Row<'_>> {
+    let cells: Vec<&str> = line.splitn(4, " | ").collect();
+    let [key, kind, default, meaning] = cells[..] else { panic!("{line}: four cells") };
+    assert!(!kind.is_empty() && meaning.len() > " |".len(), "{line}: no kind, or no meaning");
+    Some(Row { section, key: key.strip_suffix('`')?, default: default.trim_matches('`') })
 }
 
 /// The examples in a page.

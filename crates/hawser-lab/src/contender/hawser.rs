@@ -117,7 +117,7 @@ impl Settings {
     fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
         let mut options = Options::new(plan);
         let link = options.string("link")?;
-        let program = options.string("program")?.map(PathBuf::from);
+        let program = options.path("program")?;
         let transport = options.value("transport").cloned();
         if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
             return Err(options.fault("transport is neither a string nor a table of links"));

@@ -86,30 +86,22 @@ pub trait Contender: Send {
 /// What makes a contender of one kind.
 type Make = fn(&ContenderPlan, &Programs) -> Result<Box<dyn Contender>, LabError>;
 
+/// Every kind there is, but for tunnels.
+static KINDS: [(&str, Make); 4] =
+    [("tcp", tcp::make), ("mptcp", mptcp::make), ("hawser", hawser::make), ("ecmp", ecmp::make)];
+
 /// Every kind there is.
-const KINDS: [(&str, Make); 12] = [
-    ("tcp", tcp::make),
-    ("mptcp", mptcp::make),
-    ("hawser", hawser::make),
-    ("ecmp", ecmp::make),
-    ("wireguard-go", tunnel::wireguard_go::make),
-    ("mlvpn", tunnel::mlvpn::make),
-    ("mlvpn-rs", tunnel::mlvpn_rs::make),
-    ("glorytun", tunnel::glorytun::make),
-    ("engarde", tunnel::engarde::make),
-    ("openvpn", tunnel::openvpn::make),
-    ("mqvpn", tunnel::mqvpn::make),
-    ("yardstick", tunnel::yardstick::make),
-];
+fn kinds() -> impl Iterator<Item = &'static (&'static str, Make)> {
+    KINDS.iter().chain(&tunnel::KINDS)
+}
 
 /// Step 1: a contender as planned, down.
 ///
 /// # Errors
 /// [`LabError::Option`] for a kind or option that is not known, or a value that means nothing.
 pub fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let found = KINDS.iter().find(|(kind, _)| *kind == plan.kind);
-    let Some((_, make)) = found else {
-        let kinds = KINDS.map(|(kind, _)| kind).join(", ");
+    let Some((_, make)) = kinds().find(|(kind, _)| *kind == plan.kind) else {
+        let kinds = kinds().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
         let fault = format!("there is no kind {:?}, but: {kinds}", plan.kind);
         return Err(LabError::Option { contender: plan.label.clone(), fault });
     };

@@ -1,5 +1,7 @@
 //! A contender's options, read one by one: what nobody read is an error that names what there is.
 
+use std::path::PathBuf;
+
 use toml::{Table, Value};
 
 use crate::error::LabError;
@@ -31,6 +33,11 @@ impl<'a> Options<'a> {
     /// A string, where there is one.
     pub(crate) fn string(&mut self, key: &'static str) -> Result<Option<String>, LabError> {
         self.read(key, "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// A file, where there is one.
+    pub(crate) fn path(&mut self, key: &'static str) -> Result<Option<PathBuf>, LabError> {
+        Ok(self.string(key)?.map(PathBuf::from))
     }
 
     /// One of a few words; the first is the default.

@@ -8,9 +8,12 @@ pub(super) fn plan(kind: &str, options: &str) -> ContenderPlan {
     ContenderPlan { kind: kind.to_owned(), label: kind.to_owned(), options }
 }
 
+pub(super) fn programs() -> Programs {
+    Programs { hawser: "/nowhere/hawser".into(), cache: "/nowhere".into() }
+}
+
 fn refusal(kind: &str, options: &str) -> String {
-    let programs = Programs { hawser: "/nowhere/hawser".into(), cache: "/nowhere".into() };
-    match make(&plan(kind, options), &programs) {
+    match make(&plan(kind, options), &programs()) {
         Err(error @ LabError::Option { .. }) => error.to_string(),
         Err(error) => panic!("{kind} {options}: {error}"),
         Ok(_) => panic!("{kind} understands {options}"),
@@ -52,8 +55,7 @@ fn what_is_not_known_is_refused_and_what_exists_is_named() {
 
 #[test]
 fn every_kind_is_made_without_options() {
-    let programs = Programs { hawser: "/nowhere/hawser".into(), cache: "/nowhere".into() };
-    for (kind, _) in KINDS {
-        assert!(make(&plan(kind, ""), &programs).is_ok(), "{kind}");
+    for (kind, _) in kinds() {
+        assert!(make(&plan(kind, ""), &programs()).is_ok(), "{kind}");
     }
 }

@@ -2,14 +2,11 @@
 //!
 //! A path (something with a slash, or ending in .toml) is read from disk, another word is an embedded topology's name.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use hawser_config::ConfigError;
-use hawser_config::reading::did_you_mean;
+use std::path::Path;
 
 use super::parse;
 use super::topology::Topology;
+use crate::scenario::find::{FileError, is_file};
 use crate::scenario::recorded::Sources;
 
 /// Topologies that are part of the program: name and text.
@@ -18,50 +15,8 @@ const EMBEDDED: [(&str, &str); 2] = [
     ("six-as", include_str!("../../topologies/six-as.toml")),
 ];
 
-/// A topology that cannot be had. Plain data.
-#[derive(Debug, thiserror::Error)]
-pub enum TopologyError {
-    /// The file cannot be read.
-    #[error("read topology {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The file has faults.
-    #[error("read topology {file}: {} to correct", match errors.len() { 1 => "1 error".to_owned(), n => format!("{n} errors") })]
-    Faulty {
-        /// The file.
-        file: String,
-        /// Its text, to show the faults in.
-        text: String,
-        /// The faults in the order of the file; at least one.
-        errors: Vec<ConfigError>,
-    },
-    /// There is no topology of this name.
-    #[error("find topology {name}: there is none of this name")]
-    Unknown {
-        /// As it was asked for.
-        name: String,
-        /// The nearest one.
-        meant: Option<&'static str>,
-    },
-}
-
-impl TopologyError {
-    /// What to do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown { meant: Some(meant), .. } => Some(format!("did you mean {meant}?")),
-            Self::Unknown { .. } => {
-                Some(format!("there are {}; a file's name ends in .toml", EMBEDDED.map(|e| e.0).join(", ")))
-            }
-            Self::Read { .. } | Self::Faulty { .. } => None,
-        }
-    }
-}
+/// As errors call it.
+const WHAT: &str = "topology";
 
 impl Topology {
     /// Reads a topology; `file` is what its faults are reported under, `folder` where traces are, and `links` takes the
@@ -69,8 +24,8 @@ impl Topology {
     ///
     /// # Errors
     /// Every fault of the text.
-    pub fn parse(text: &str, file: &str, folder: Option<&Path>, links: Option<u8>) -> Result<Self, TopologyError> {
-        let faulty = |errors| TopologyError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
+    pub fn parse(text: &str, file: &str, folder: Option<&Path>, links: Option<u8>) -> Result<Self, FileError> {
+        let faulty = |errors| FileError::Faulty { what: WHAT, file: file.to_owned(), text: text.to_owned(), errors };
         parse::parse(text, file, links, &Sources::new(folder, None)).map_err(faulty)
     }
 
@@ -78,18 +33,18 @@ impl Topology {
     ///
     /// # Errors
     /// Where there is none of this name, it cannot be read, or has faults.
-    pub fn named(name: &str, links: Option<u8>) -> Result<Self, TopologyError> {
-        let path = Path::new(name);
-        if name.contains('/') || path.extension().is_some_and(|extension| extension == "toml") {
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|source| TopologyError::Read { path: path.to_owned(), source })?;
+    pub fn named(name: &str, links: Option<u8>) -> Result<Self, FileError> {
+        if is_file(name) {
+            let path = Path::new(name);
+            let text = FileError::text_of(WHAT, path)?;
             return Self::parse(&text, name, Some(path.parent().unwrap_or(Path::new(""))), links);
         }
         match EMBEDDED.iter().find(|(known, _)| *known == name) {
             Some((name, text)) => Self::parse(text, &format!("{name}.toml"), None, links),
             None => {
-                let meant = did_you_mean(name, &EMBEDDED.map(|(known, _)| known));
-                Err(TopologyError::Unknown { name: name.to_owned(), meant })
+                let known = EMBEDDED.map(|(known, _)| known);
+                let hint = format!("there are {}; a file's name ends in .toml", known.join(", "));
+                Err(FileError::unknown(format!("{WHAT} {name}: there is none of this name"), name, &known, hint))
             }
         }
     }

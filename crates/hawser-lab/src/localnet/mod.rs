@@ -35,7 +35,6 @@ mod status;
 pub mod supervise;
 mod topology;
 
-pub use find::TopologyError;
 pub use network::NetLink;
 pub use services::Services;
 pub use status::{AsStatus, EmulatedStatus, HostStatus, LinkStatus, PathsStatus, ProcessStatus, Status, WayStatus};

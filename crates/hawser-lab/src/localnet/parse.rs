@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use hawser_config::ConfigError;
-use hawser_config::reading::{self, Fault, Faults, Sited, Table, did_you_mean, quoted, string};
+use hawser_config::reading::{self, Fault, Faults, Sited, Table, boolean, did_you_mean, quoted, string};
 use hawser_scion::IsdAs;
 use hawser_wire::Direction;
 use toml::de::{DeTable, DeValue};
@@ -17,7 +17,7 @@ use super::check;
 use super::topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, PortRange, Topology};
 use crate::scenario::figures::{DEFAULT_QUEUE, Figures};
 use crate::scenario::link::{self, Traces};
-use crate::scenario::refer::sections;
+use crate::scenario::refer::each;
 use crate::scenario::values;
 
 /// What an Ethernet packet of 1500 bytes leaves for SCION after IPv4 and UDP, or IPv6 and UDP. Source: RFC 894, 791,
@@ -66,7 +66,7 @@ pub(super) fn parse(
     let tree = tree.get_ref();
     let mut table = Table::new("the topology".to_owned(), tree, 0..0, &mut faults);
     let name = table.required("name", "name = \"two-cores\"", values::slug);
-    let remote_daemons = table.optional("remote-daemons", values::flag).is_some_and(|sited| sited.value);
+    let remote_daemons = table.is("remote-daemons");
     for section in ["as", "link"] {
         table.optional(section, |_| Ok(()));
     }
@@ -89,40 +89,29 @@ pub(super) fn parse(
 }
 
 fn ases(tree: &DeTable<'_>, topology: &mut Topology, places: &mut Places, faults: &mut Faults<'_>) {
-    let all = sections(tree, "as", "as", faults);
-    if all.is_empty() && !tree.contains_key("as") {
+    if !tree.contains_key("as") {
         faults.add(0..0, Fault::new("missing section [[as]]").hint("add one with id = \"1-ff00:0:110\", core = true"));
     }
-    for (raw, span) in all {
-        let mut table = Table::new("[[as]]".to_owned(), raw, span, faults);
+    each(tree, "as", "as", faults, |table| {
         let id = table.required("id", "id = \"1-ff00:0:110\"", isd_as);
-        if let Some(Sited { value, span }) = &id
+        if let Some(Sited { value, .. }) = &id
             && topology.ases.iter().any(|plan| plan.id.asn() == value.asn())
         {
             let fault = Fault::new(format!("`id`: there is an AS {} already", value.asn()));
-            table.fault(span.clone(), fault.hint("scion-pki keeps one key for each number, whatever its ISD"));
+            table.fault_at("id", fault.hint("scion-pki keeps one key for each number, whatever its ISD"));
         }
-        let core = table.optional("core", values::flag).is_some_and(|sited| sited.value);
-        let hosts = table.optional("hosts", |value| number(value, 0, HOSTS_MAX));
-        let family = table.optional("hosts-ip", |value| values::word(value, &FAMILIES));
-        let family = family.map_or(Family::V4, |sited| sited.value);
-        let mtu = table.optional("mtu", |value| values::whole(value, MTU_MIN));
-        let dispatched = table.optional("dispatched-ports", |value| string(value, ports));
-        let shim = table.optional("shim", values::flag);
-        table.finish();
-        if let Some(Sited { value: id, span }) = id {
-            places.ases.push(span);
-            topology.ases.push(AsPlan {
-                id,
-                core,
-                hosts: hosts.map_or(1, |sited| sited.value),
-                family,
-                mtu: mtu.map_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 }, |sited| sited.value),
-                dispatched: dispatched.map_or(DISPATCHED, |sited| sited.value),
-                shim: shim.is_none_or(|sited| sited.value),
-            });
-        }
-    }
+        let core = table.is("core");
+        let hosts = table.get("hosts", |value| number(value, 0, HOSTS_MAX)).unwrap_or(1);
+        let family = table.get("hosts-ip", |value| values::word(value, &FAMILIES)).unwrap_or(Family::V4);
+        let mtu = table.get("mtu", |value| values::whole(value, MTU_MIN));
+        let mtu = mtu.unwrap_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 });
+        let dispatched = table.get("dispatched-ports", |value| string(value, ports)).unwrap_or(DISPATCHED);
+        let shim = table.get("shim", boolean).unwrap_or(true);
+        let Sited { value: id, span } = id?;
+        places.ases.push(span);
+        topology.ases.push(AsPlan { id, core, hosts, family, mtu, dispatched, shim });
+        Some(())
+    });
 }
 
 fn links_of(
@@ -133,43 +122,30 @@ fn links_of(
     places: &mut Places,
     faults: &mut Faults<'_>,
 ) {
-    for (raw, span) in sections(tree, "link", "link", faults) {
-        let mut table = Table::new("[[link]]".to_owned(), raw, span, faults);
+    each(tree, "link", "link", faults, |table| {
         let name = table.required("name", "name = \"c1\"", values::link_name);
         let kind = table.required("kind", "kind = \"core\"", |value| values::word(value, &KINDS));
         let [a, b] = [("a", "a = \"1-ff00:0:110\""), ("b", "b = \"1-ff00:0:111\"")]
             .map(|(key, example)| table.required(key, example, |value| known(value, topology)));
-        let count = table.optional("count", |value| number(value, 1, COUNT_MAX)).map(|sited| sited.value);
-        let mtu = table.optional("mtu", |value| values::whole(value, MTU_MIN));
-        let bfd = table.optional("bfd", values::some_time).map_or(BFD, |sited| sited.value);
-        let ways = ways(link::changes(&mut table, raw, traces));
-        let announced = announced(&mut table, ways.as_ref());
-        if let (Some(Sited { value, span }), Some(_)) = (&mtu, &ways)
-            && *value > MTU_EMULATED
-        {
+        let count = table.get("count", |value| number(value, 1, COUNT_MAX));
+        let mtu: Option<u16> = table.get("mtu", |value| values::whole(value, MTU_MIN));
+        let bfd = table.get("bfd", values::some_time).unwrap_or(BFD);
+        let ways = ways(link::changes(table, traces));
+        let announced = announced(table, ways.as_ref());
+        if ways.is_some() && mtu.is_some_and(|mtu| mtu > MTU_EMULATED) {
             let fault = Fault::new(format!("`mtu`: an emulated link carries at most {MTU_EMULATED} bytes"));
-            table.fault(span.clone(), fault.hint("a link without rate, delay and loss carries more"));
+            table.fault_at("mtu", fault.hint("a link without rate, delay and loss carries more"));
         }
-        let header = table.header();
-        let mtu = mtu.map_or(MTU_V4, |sited| sited.value);
-        if let (Some(name), Some(kind), Some(a), Some(b)) = (name, kind, a, b) {
-            let plan = LinkPlan {
-                name: String::new(),
-                kind: kind.value,
-                ends: [a, b].map(|end| end.value),
-                ways,
-                mtu,
-                announced,
-                bfd,
-            };
-            for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
-                claim(&mut table, topology, &name);
-                places.links.push(header.clone());
-                topology.links.push(LinkPlan { name: name.value, ..plan });
-            }
+        let (name, kind, ends) = (name?, kind?.value, [a?.value, b?.value]);
+        let mtu = mtu.unwrap_or(MTU_V4);
+        let plan = LinkPlan { name: String::new(), kind, ends, ways, mtu, announced, bfd };
+        for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
+            claim(table, topology, &name);
+            places.links.push(table.header());
+            topology.links.push(LinkPlan { name: name.value, ..plan });
         }
-        table.finish();
-    }
+        Some(())
+    });
     if topology.links.len() > LINKS_MAX {
         let span = places.links.last().cloned().unwrap_or_default();
         faults.add(span, Fault::new(format!("there are more than {LINKS_MAX} links")));
@@ -215,9 +191,9 @@ fn ways(figures: [Figures; 2]) -> Option<[Direction; 2]> {
 
 /// What the file says is announced, and where it does not what the ways are.
 fn announced(table: &mut Table<'_, '_, '_>, ways: Option<&[Direction; 2]>) -> [Announced; 2] {
-    let latency = table.optional("announce-latency", values::duration).map(|sited| sited.value);
-    let bandwidth = table.optional("announce-bandwidth", values::rate).map(|sited| sited.value);
-    let silent = table.optional("announce", values::flag).is_some_and(|sited| !sited.value);
+    let latency = table.get("announce-latency", values::duration);
+    let bandwidth = table.get("announce-bandwidth", values::rate);
+    let silent = !table.get("announce", boolean).unwrap_or(true);
     if silent {
         return [Announced::default(); 2];
     }

@@ -17,7 +17,8 @@ use hawser_wire::{Direction, Moment};
 use super::usable::{INNER_HEADERS, MTU};
 use super::{Asked, Figures};
 use crate::error::LabError;
-use crate::localnet::{Topology, TopologyError};
+use crate::localnet::Topology;
+use crate::scenario::FileError;
 use crate::scion_bond::{ScionBond, ScionPlan};
 use crate::topology::Flow;
 
@@ -135,7 +136,7 @@ fn payload(ases: u8) -> f64 {
     MTU - OUTER - headers - SEALED - INNER_HEADERS
 }
 
-fn told(error: TopologyError) -> LabError {
+fn told(error: FileError) -> LabError {
     LabError::Refused { action: "read a topology that comes along".to_owned(), said: error.to_string() }
 }
 

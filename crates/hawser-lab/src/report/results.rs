@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::LabError;
 use crate::experiment::Run;
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{FileError, Scenario};
 
 /// A line for each run.
 pub(super) const RUNS: &str = "runs.jsonl";
@@ -111,8 +111,8 @@ pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
 }
 
 /// With each of its faults in a line.
-fn misread(error: ScenarioError) -> LabError {
-    let ScenarioError::Faulty { errors, .. } = &error else {
+fn misread(error: FileError) -> LabError {
+    let FileError::Faulty { errors, .. } = &error else {
         return LabError::results("read results".to_owned(), error.to_string());
     };
     let faults: Vec<String> = errors.iter().map(ToString::to_string).collect();

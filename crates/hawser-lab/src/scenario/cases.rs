@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hawser_config::reading::{Fault, Faults, Table, quoted};
+use hawser_config::reading::{Fault, Faults, Table, boolean, quoted};
 use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
 use super::parse::Known;
-use super::refer::{Names, sections};
+use super::refer::{Names, each};
 use super::{Case, Event, Happening, LinkPlan, values};
 
 /// The name of the one case of a file without any.
@@ -23,36 +23,25 @@ pub(super) fn read(
     known: &mut Known,
     faults: &mut Faults<'_>,
 ) -> Vec<Case> {
-    let mut cases = Vec::new();
     let mut names = Names::new("case");
-    for (raw, span) in sections(tree, "case", "case", faults) {
-        let mut table = Table::new("[[case]]".to_owned(), raw, span, faults);
+    let mut cases = each(tree, "case", "case", faults, |table| {
         let name = table.required("name", "name = \"A.1\"", values::name);
-        names.claim(&mut table, name.as_ref());
-        let name = name.map(|sited| sited.value).unwrap_or_default();
-        cases.push(case(&mut table, raw, name, events, traces, known));
-        table.finish();
-    }
+        names.claim(table, name.as_ref());
+        Some(case(table, name.map(|sited| sited.value).unwrap_or_default(), events, traces, known))
+    });
     if !tree.contains_key("case") {
         let nothing = DeTable::new();
         let mut table = Table::new("[[case]]".to_owned(), &nothing, 0..0, faults);
-        cases.push(case(&mut table, &nothing, ONLY.to_owned(), events, traces, known));
+        cases.push(case(&mut table, ONLY.to_owned(), events, traces, known));
         names = Names::of("case", ONLY);
     }
     known.cases = names;
     cases
 }
 
-fn case(
-    table: &mut Table<'_, '_, '_>,
-    raw: &DeTable<'_>,
-    name: String,
-    events: &[Event],
-    traces: Traces<'_>,
-    known: &Known,
-) -> Case {
+fn case(table: &mut Table<'_, '_, '_>, name: String, events: &[Event], traces: Traces<'_>, known: &Known) -> Case {
     let chosen = known.links.some(table, "links");
-    let changes = changes(table, raw, &chosen, traces, known);
+    let changes = changes(table, &chosen, traces, known);
     let absent = known.links.chosen(table, "absent").unwrap_or_default();
     for link in &absent {
         outside(table, "absent", link, &chosen);
@@ -61,16 +50,16 @@ fn case(
         table.fault(table.header(), Fault::new(format!("every link of case {} is absent", quoted(&name))));
     }
     Case {
-        title: table.optional("title", values::text).map(|sited| sited.value).unwrap_or_default(),
+        title: table.get("title", values::text).unwrap_or_default(),
         links: settle(&chosen, &changes, known),
         bystanders: settle(known.bystanders.all(), &changes, known),
         absent,
         contenders: known.contenders.chosen(table, "contenders").unwrap_or_else(|| known.contenders_over(&chosen)),
         workloads: known.workloads.some(table, "workloads"),
         events: happen(table, events, &chosen, &known.events),
-        sysctls: sysctls(table, raw),
-        x: table.optional("x", values::number).map(|sited| sited.value),
-        quick: table.optional("quick", values::flag).is_none_or(|sited| sited.value),
+        sysctls: sysctls(table),
+        x: table.get("x", values::number),
+        quick: table.get("quick", boolean).unwrap_or(true),
         name,
     }
 }
@@ -115,23 +104,19 @@ fn outside(table: &mut Table<'_, '_, '_>, key: &str, link: &str, links: &[String
 /// What the case says of links, by their names.
 fn changes(
     table: &mut Table<'_, '_, '_>,
-    raw: &DeTable<'_>,
     links: &[String],
     traces: Traces<'_>,
     known: &Known,
 ) -> BTreeMap<String, Says> {
     let mut changes = BTreeMap::new();
-    for (name, key_span, raw, span) in tables(table, raw, "change") {
+    for (name, key_span, raw, span) in tables(table, "change") {
         if !links.contains(&name) && !known.bystanders.has(&name) {
             let fault = Fault::new(format!("`change`: there is no link {} in this case", quoted(&name)));
             table.fault(key_span, fault.hint(format!("its links: {}", links.join(", "))));
         }
-        let Some((raw, mut inner)) =
-            raw.as_table().map(|raw| (raw, table.inner(format!("change of {name}"), raw, span)))
-        else {
-            continue;
-        };
-        let says = link::says(&mut inner, raw, traces);
+        let Some(raw) = raw.as_table() else { continue };
+        let mut inner = table.inner(format!("change of {name}"), raw, span);
+        let says = link::says(&mut inner, traces);
         inner.finish();
         changes.insert(name, says);
     }
@@ -140,18 +125,14 @@ fn changes(
 
 /// The entries of a table of tables: each with its key's place, its value, and that one's place.
 fn tables<'a, 't>(
-    table: &mut Table<'_, '_, '_>,
-    raw: &'a DeTable<'t>,
+    table: &mut Table<'a, 't, '_>,
     key: &'static str,
 ) -> Vec<(String, std::ops::Range<usize>, &'a DeValue<'t>, std::ops::Range<usize>)> {
     let is_table = |value: &DeValue<'_>| match value {
         DeValue::Table(inner) if inner.values().all(|value| value.get_ref().is_table()) => Ok(()),
         _ => Err(Fault::new("expected a table for each").hint("such as { wifi = { delay = \"100ms\" } }")),
     };
-    if table.optional(key, is_table).is_none() {
-        return Vec::new();
-    }
-    let inner = raw.get(key).and_then(|value| value.get_ref().as_table());
+    let inner = table.get(key, is_table).and_then(|()| table.raw(key)?.as_table());
     let entries = inner.into_iter().flat_map(|inner| inner.iter());
     entries.map(|(key, value)| (key.get_ref().to_string(), key.span(), value.get_ref(), value.span())).collect()
 }
@@ -167,16 +148,13 @@ pub(super) fn settle(names: &[String], changes: &BTreeMap<String, Says>, known: 
     names.iter().map(plan).collect()
 }
 
-fn sysctls(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>) -> BTreeMap<String, String> {
+fn sysctls(table: &mut Table<'_, '_, '_>) -> BTreeMap<String, String> {
     let all_text = |value: &DeValue<'_>| match value {
         DeValue::Table(inner) if inner.values().all(|value| value.get_ref().is_str()) => Ok(()),
         _ => Err(Fault::new("expected texts by key").hint("such as { \"ipv4/tcp_reordering\" = \"3\" }")),
     };
-    if table.optional("sysctls", all_text).is_none() {
-        return BTreeMap::new();
-    }
     let mut sysctls = BTreeMap::new();
-    let inner = raw.get("sysctls").and_then(|value| value.get_ref().as_table());
+    let inner = table.get("sysctls", all_text).and_then(|()| table.raw("sysctls")?.as_table());
     for (key, value) in inner.into_iter().flat_map(|inner| inner.iter()) {
         let (host, path) = key.get_ref().split_once(':').unwrap_or((HOSTS[0], key.get_ref()));
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.');

@@ -6,7 +6,7 @@ use hawser_config::reading::{Fault, Faults, Table};
 use toml::de::DeTable;
 
 use super::parse::Known;
-use super::refer::sections;
+use super::refer::each;
 use super::values;
 
 /// A claim. Plain data.
@@ -97,70 +97,56 @@ const BOUNDS: [(&str, Make); 4] =
 
 /// All claims.
 pub(super) fn read(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for (raw, span) in sections(tree, "claim", "claim", faults) {
-        let mut table = Table::new("[[claim]]".to_owned(), raw, span, faults);
-        claims.extend(claim(&mut table, known));
-        table.finish();
-    }
-    claims
+    each(tree, "claim", "claim", faults, |table| claim(table, known))
 }
 
 fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
     let says = table.required("says", "says = \"MPTCP carries what TCP does\"", values::text);
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contender = table.required("contender", "contender = \"mptcp\"", |value| known.contenders.read(value));
-    let of_case = table.optional("of-case", |value| known.cases.read(value)).map(|sited| sited.value);
-    let of_workload = table.optional("of-workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+    let of_case = table.get("of-case", |value| known.cases.read(value));
+    let of_workload = table.get("of-workload", |value| known.workloads.read(value));
     let is_elsewhere = of_case.is_some() || of_workload.is_some();
     let own = || contender.iter().filter(|_| is_elsewhere).map(|own| own.value.clone()).collect();
     let of = known.contenders.chosen(table, "of").unwrap_or_else(own);
     if let Some(own) = contender.as_ref().filter(|own| !is_elsewhere && of.contains(&own.value)) {
         table.fault(own.span.clone(), Fault::new("`of`: nobody is held against themselves"));
     }
-    let beyond = table.optional("beyond", |value| known.contenders.read(value)).map(|sited| sited.value);
-    let workload = table.optional("workload", |value| known.workloads.read(value));
+    let beyond = table.get("beyond", |value| known.contenders.read(value));
+    let workload = table.get("workload", |value| known.workloads.read(value));
     let each = known.workloads.chosen(table, "each").unwrap_or_default();
-    if let Some(span) = workload.as_ref().map(|one| one.span.clone()).filter(|_| !each.is_empty()) {
-        table.fault(span, Fault::new("`workload` beside `each`: of which?").hint("leave out one of them"));
+    if workload.is_some() && !each.is_empty() {
+        let fault = Fault::new("`workload` beside `each`: of which?");
+        table.fault_at("workload", fault.hint("leave out one of them"));
     }
-    let workload = workload.map(|sited| sited.value);
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
     let bound = bound(table, !of.is_empty());
-    let enough = table.optional("enough", |value| values::whole(value, 1));
+    let enough: Option<u32> = table.get("enough", |value| values::whole(value, 1));
     let all = if cases.is_empty() { known.cases.all().len() } else { cases.len() };
-    if let Some(enough) = enough.as_ref().filter(|enough| enough.value as usize > all) {
-        table.fault(
-            enough.span.clone(),
-            Fault::new(format!("`enough`: {} is more than there are cases ({all})", enough.value)),
-        );
+    if let Some(enough) = enough.filter(|&enough| enough as usize > all) {
+        table.fault_at("enough", Fault::new(format!("`enough`: {enough} is more than there are cases ({all})")));
     }
-    let median = table.optional("median", values::flag);
-    if let Some(median) = median.as_ref().filter(|median| median.value && enough.is_some()) {
+    let (median, every) = (table.is("median"), table.is("every"));
+    if median && enough.is_some() {
         let fault = Fault::new("`median`: how many cases are enough of a median?");
-        table.fault(median.span.clone(), fault.hint("leave out `enough`"));
+        table.fault_at("median", fault.hint("leave out `enough`"));
     }
-    let median = median.is_some_and(|sited| sited.value);
-    let every = table.optional("every", values::flag);
-    if let Some(every) = every.as_ref().filter(|every| every.value && median) {
+    if every && median {
         let fault = Fault::new("`every`: a median over cases has no runs of its own");
-        table.fault(every.span.clone(), fault.hint("leave out `median`"));
+        table.fault_at("every", fault.hint("leave out `median`"));
     }
-    let every = every.is_some_and(|sited| sited.value);
-    let (says, contender, metric) = (says?.value, contender?.value, metric?.value);
-    let (bound, enough) = (bound?, enough.map(|enough| enough.value));
     Some(Claim {
-        says,
+        says: says?.value,
         cases,
-        contender,
+        contender: contender?.value,
         of,
         of_case,
         of_workload,
         beyond,
         workload,
         each,
-        metric,
-        bound,
+        metric: metric?.value,
+        bound: bound?,
         enough,
         median,
         every,

@@ -16,7 +16,7 @@ use toml::de::DeTable;
 use super::link::{self, Says, Traces};
 use super::parse::Known;
 use super::recorded::{GENERATED_LENGTH, Stretch};
-use super::refer::{Names, section, sections};
+use super::refer::{Names, each, section};
 use super::{Case, Event, LinkPlan, cases, random, values};
 
 /// With `--quick`, unless told: a case of each of three sizes.
@@ -50,8 +50,8 @@ pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'
     let length = table.required("length", "length = \"40s\"", values::some_time);
     let file = table.required("file", "file = \"drives.csv\"", values::text);
     let sizes = table.list("links", |value| values::whole::<u16>(value, 1)).unwrap_or_default();
-    let seed = table.optional("seed", |value| values::whole(value, 0)).map_or(1, |sited| sited.value);
-    let quick = table.optional("quick", |value| values::whole::<u32>(value, 1)).map_or(QUICK, |sited| sited.value);
+    let seed = table.get("seed", |value| values::whole(value, 0)).unwrap_or(1);
+    let quick = table.get("quick", |value| values::whole::<u32>(value, 1)).unwrap_or(QUICK);
     if tree.contains_key("case") {
         let fault = Fault::new("cases are drawn, and written");
         table.fault(span.clone(), fault.hint("leave out [draw], or every [[case]]"));
@@ -90,8 +90,8 @@ fn topologies(
     let mut table = Table::new("[draw]".to_owned(), raw, span.clone(), faults);
     let count = table.required("topologies", "topologies = 12", |value| values::whole::<u32>(value, 1));
     let most = table.required("at-most", "at-most = \"250M\"", values::rate);
-    let seed = table.optional("seed", |value| values::whole(value, 0)).map_or(0, |sited| sited.value);
-    let quick = table.optional("quick", |value| values::whole::<u32>(value, 1)).map_or(QUICK, |sited| sited.value);
+    let seed = table.get("seed", |value| values::whole(value, 0)).unwrap_or(0);
+    let quick = table.get("quick", |value| values::whole::<u32>(value, 1)).unwrap_or(QUICK);
     if tree.contains_key("case") {
         let fault = Fault::new("cases are drawn, and written");
         table.fault(span, fault.hint("leave out [draw], or every [[case]]"));
@@ -223,14 +223,10 @@ fn settled(all: &[String], names: &[String], said: &[Says]) -> Vec<LinkPlan> {
 /// What the network's section says of its links, read for the stretch of now.
 fn said(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Vec<Says> {
     let Some((network, _)) = section(tree, "network", faults) else { return Vec::new() };
-    let mut said = Vec::new();
-    for (raw, span) in sections(network, "link", "network.link", faults) {
-        let mut table = Table::new("[[network.link]]".to_owned(), raw, span, faults);
-        table.optional("name", |_| Ok(()));
-        said.push(link::says(&mut table, raw, traces));
-        table.finish();
-    }
-    said
+    each(network, "link", "network.link", faults, |table| {
+        table.get("name", |_| Ok(()));
+        Some(link::says(table, traces))
+    })
 }
 
 /// `size` of the names, in their order.

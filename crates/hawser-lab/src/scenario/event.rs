@@ -5,7 +5,7 @@ use toml::de::DeTable;
 
 use super::link::{self, Traces};
 use super::parse::Known;
-use super::refer::{Names, sections};
+use super::refer::{Names, each};
 use super::{Event, Happening, TunnelEnd, values};
 
 /// What an event does, before its other keys are read. Plain data.
@@ -59,11 +59,9 @@ pub(super) fn read(
     known: &mut Known,
     faults: &mut Faults<'_>,
 ) -> Vec<Event> {
-    let mut events = Vec::new();
-    for (raw, span) in sections(tree, "event", "event", faults) {
-        let mut table = Table::new("[[event]]".to_owned(), raw, span, faults);
+    each(tree, "event", "event", faults, |table| {
         let name = table.required("name", "name = \"loss of wifi\"", values::name);
-        known.events.claim(&mut table, name.as_ref());
+        known.events.claim(table, name.as_ref());
         let at = table.required("at", "at = \"4s\"", values::duration);
         let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS));
         let link = if deed.as_ref().is_some_and(|deed| deed.value.is_to_program()) {
@@ -71,18 +69,13 @@ pub(super) fn read(
         } else {
             table.required("link", "link = \"wifi\"", |value| known.links.read(value)).map(|link| link.value)
         };
-        let what = deed.and_then(|deed| happening(&mut table, raw, &deed, nat, traces, &known.links));
-        table.finish();
-        if let (Some(name), Some(at), Some(link), Some(what)) = (name, at, link, what) {
-            events.push(Event { name: name.value, at: at.value, link, what });
-        }
-    }
-    events
+        let what = deed.and_then(|deed| happening(table, &deed, nat, traces, &known.links));
+        Some(Event { name: name?.value, at: at?.value, link: link?, what: what? })
+    })
 }
 
 fn happening(
     table: &mut Table<'_, '_, '_>,
-    raw: &DeTable<'_>,
     deed: &Sited<Do>,
     nat: bool,
     traces: Traces<'_>,
@@ -107,7 +100,7 @@ fn happening(
             Happening::Handover { to: table.required("to", "to = \"eth\"", |value| links.read(value))?.value }
         }
         Do::Change => {
-            let [up, down] = link::changes(table, raw, traces).map(Box::new);
+            let [up, down] = link::changes(table, traces).map(Box::new);
             Happening::Change { up, down }
         }
         Do::NatRebind => {

@@ -18,20 +18,27 @@ use super::{Scenario, parse};
 /// Files that are part of the program, each with its path below `scenarios` and its text; sorted.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// A scenario that cannot be had. Plain data.
+/// As errors call it.
+const WHAT: &str = "scenario";
+
+/// A scenario, or a topology of SCION's, that cannot be had. Plain data.
 #[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
+pub enum FileError {
     /// The file cannot be read.
-    #[error("read scenario {}", path.display())]
+    #[error("read {what} {}", path.display())]
     Read {
+        /// As a user calls it: `scenario`, `topology`.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
     },
     /// The file has faults.
-    #[error("read scenario {file}: {} to correct", match errors.len() { 1 => "1 error".to_owned(), n => format!("{n} errors") })]
+    #[error("read {what} {file}: {} to correct", match errors.len() { 1 => "1 error".to_owned(), n => format!("{n} errors") })]
     Faulty {
+        /// As a user calls it.
+        what: &'static str,
         /// The file.
         file: String,
         /// Its text, to show the faults in.
@@ -39,26 +46,40 @@ pub enum ScenarioError {
         /// The faults in the order of the file; at least one.
         errors: Vec<ConfigError>,
     },
-    /// There is no scenario or group of this name.
-    #[error("find scenario {name}: there is none, and no group of this name")]
+    /// There is none of this name, of no group either where there are any.
+    #[error("find {what}")]
     Unknown {
-        /// As it was asked for.
-        name: String,
-        /// The nearest one.
-        meant: Option<String>,
+        /// As a user calls it, its name, and that there is none.
+        what: String,
+        /// What to do about it.
+        hint: String,
     },
 }
 
-impl ScenarioError {
+impl FileError {
     /// What to do about it, where that is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unknown { meant: Some(meant), .. } => Some(format!("did you mean {meant}?")),
-            Self::Unknown { .. } => Some("hawser lab list names them; a file's name ends in .toml".to_owned()),
+            Self::Unknown { hint, .. } => Some(hint.clone()),
             Self::Read { .. } | Self::Faulty { .. } => None,
         }
     }
+
+    /// None of this name: the nearest of the known ones, or another hint.
+    pub(crate) fn unknown(what: String, name: &str, known: &[&str], hint: String) -> Self {
+        Self::Unknown { what, hint: did_you_mean(name, known).map_or(hint, |meant| format!("did you mean {meant}?")) }
+    }
+
+    /// A file's text.
+    pub(crate) fn text_of(what: &'static str, path: &Path) -> Result<String, Self> {
+        std::fs::read_to_string(path).map_err(|source| Self::Read { what, path: path.to_owned(), source })
+    }
+}
+
+/// Whether a file is meant, and not a name.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
 impl Scenario {
@@ -66,19 +87,14 @@ impl Scenario {
     ///
     /// # Errors
     /// Every fault of the text.
-    pub fn parse(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
+    pub fn parse(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, FileError> {
         Self::parse_with(text, file, folder, None)
     }
 
     /// The same with recordings from a folder of their own.
-    fn parse_with(
-        text: &str,
-        file: &str,
-        folder: Option<&Path>,
-        recordings: Option<&Path>,
-    ) -> Result<Self, ScenarioError> {
+    fn parse_with(text: &str, file: &str, folder: Option<&Path>, recordings: Option<&Path>) -> Result<Self, FileError> {
         let sources = Sources::new(folder, recordings);
-        let faulty = |errors| ScenarioError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
+        let faulty = |errors| FileError::Faulty { what: WHAT, file: file.to_owned(), text: text.to_owned(), errors };
         let scenario = parse::parse(text, file, &sources).map_err(faulty)?;
         let (traces, generated) = sources.used();
         Ok(Self { is_recorded: !traces.is_empty() || !generated.is_empty(), traces, generated, ..scenario })
@@ -88,13 +104,12 @@ impl Scenario {
     ///
     /// # Errors
     /// Where it cannot be read, or has faults.
-    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         Self::read_with(path, None)
     }
 
-    fn read_with(path: &Path, recordings: Option<&Path>) -> Result<Self, ScenarioError> {
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|source| ScenarioError::Read { path: path.to_owned(), source })?;
+    fn read_with(path: &Path, recordings: Option<&Path>) -> Result<Self, FileError> {
+        let text = FileError::text_of(WHAT, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse_with(&text, &path.display().to_string(), Some(folder), recordings)
     }
@@ -104,7 +119,7 @@ impl Scenario {
 ///
 /// # Errors
 /// Where one has faults: a test sees to it that none has.
-pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
+pub fn all() -> Result<Vec<Scenario>, FileError> {
     let files = EMBEDDED.iter().filter(|(path, _)| path.ends_with(".toml"));
     files.map(|(path, text)| Scenario::parse(text, path, None)).collect()
 }
@@ -113,7 +128,7 @@ pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
 ///
 /// # Errors
 /// Where there is none of this name, or it cannot be read.
-pub fn find(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
+pub fn find(name: &str) -> Result<Vec<Scenario>, FileError> {
     find_with(name, None)
 }
 
@@ -121,8 +136,8 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
 ///
 /// # Errors
 /// As [`find`], and where a recording is not in the folder, or cannot be read.
-pub fn find_with(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>, ScenarioError> {
-    if name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+pub fn find_with(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>, FileError> {
+    if is_file(name) {
         return Scenario::read_with(Path::new(name), recordings).map(|scenario| vec![scenario]);
     }
     let all = all()?;
@@ -130,8 +145,9 @@ pub fn find_with(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>,
         all.iter().filter(|scenario| scenario.name == name || scenario.group == name).cloned().collect();
     if found.is_empty() {
         let known: Vec<&str> = all.iter().flat_map(|scenario| [scenario.name.as_str(), &scenario.group]).collect();
-        let meant = did_you_mean(name, &known).map(str::to_owned);
-        return Err(ScenarioError::Unknown { name: name.to_owned(), meant });
+        let hint = "hawser lab list names them; a file's name ends in .toml".to_owned();
+        let what = format!("{WHAT} {name}: there is none, and no group of this name");
+        return Err(FileError::unknown(what, name, &known, hint));
     }
     let again = |scenario: Scenario| {
         let file = format!("{}/{}.toml", scenario.group, scenario.name);
@@ -156,7 +172,7 @@ mod tests {
         for (path, text) in EMBEDDED.iter().filter(|(path, _)| path.ends_with(".toml")) {
             match Scenario::parse(text, path, None) {
                 Ok(scenario) => assert_eq!(format!("{}/{}.toml", scenario.group, scenario.name), *path),
-                Err(ScenarioError::Faulty { errors, .. }) => wrong.extend(errors.iter().map(ToString::to_string)),
+                Err(FileError::Faulty { errors, .. }) => wrong.extend(errors.iter().map(ToString::to_string)),
                 Err(error) => wrong.push(error.to_string()),
             }
         }
@@ -166,8 +182,8 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_with_the_nearest_name() {
         let error = find("no-such-scenario-at-all").expect_err("there is none");
-        assert!(matches!(error, ScenarioError::Unknown { .. }) && error.hint().is_some());
+        assert!(matches!(error, FileError::Unknown { .. }) && error.hint().is_some());
         let error = find("./no-such-file.toml").expect_err("there is none");
-        assert!(matches!(error, ScenarioError::Read { .. }), "{error}");
+        assert!(matches!(error, FileError::Read { .. }), "{error}");
     }
 }

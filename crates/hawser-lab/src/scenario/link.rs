@@ -3,9 +3,9 @@
 //! 1. [`says`] reads what a section says of a link: figures for both directions, and for one (`up`, `down`).
 //! 2. [`settle`] lays over each other, last said first: the profile, the link's section, the case's changes.
 
-use hawser_config::reading::{Fault, Table, did_you_mean, quoted, string};
+use hawser_config::reading::{Fault, Table, boolean, quoted, string};
 use hawser_wire::{Access, Direction, Rate, Spread};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::LinkPlan;
 use super::figures::{DEFAULT_QUEUE, Discipline, Figures};
@@ -35,76 +35,62 @@ pub(super) struct Says {
 }
 
 /// Step 1, of a link.
-pub(super) fn says(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> Says {
-    let profile = table.optional("profile", profile).map(|sited| sited.value);
-    let (up, down, both) = directions(table, raw, traces);
+pub(super) fn says(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Says {
+    let profile = table.get("profile", profile);
+    let (up, down, both) = directions(table, traces);
     Says {
         profile,
         both,
         up,
         down,
-        medium: table.optional("medium", values::name).map(|sited| sited.value),
-        metric: table.optional("metric", |value| values::whole(value, 0)).map(|sited| sited.value),
+        medium: table.get("medium", values::name),
+        metric: table.get("metric", |value| values::whole(value, 0)),
     }
 }
 
 /// Figures of both directions and of each, as [`Figures`] for one and the other.
-pub(crate) fn changes(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> [Figures; 2] {
-    let (up, down, both) = directions(table, raw, traces);
+pub(crate) fn changes(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> [Figures; 2] {
+    let (up, down, both) = directions(table, traces);
     [up, down].map(|one| over(&both, &one))
 }
 
 /// From the client, to it, and of both.
-fn directions(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> (Figures, Figures, Figures) {
-    let both = figures(table, raw, traces);
-    let mut one = |key: &'static str| {
-        table.optional(key, |value| match value {
-            DeValue::Table(_) => Ok(()),
-            _ => Err(Fault::new("expected figures of one direction").hint("such as { rate = \"10M\" }")),
-        })?;
-        let value = raw.get(key)?;
-        let mut inner = table.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
-        let figures = figures(&mut inner, value.get_ref().as_table()?, traces);
-        inner.finish();
-        Some(figures)
-    };
-    let (up, down) = (one("up").unwrap_or_default(), one("down").unwrap_or_default());
+fn directions(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> (Figures, Figures, Figures) {
+    let both = figures(table, traces);
+    let wrong = |_: &DeValue<'_>| Fault::new("expected figures of one direction").hint("such as { rate = \"10M\" }");
+    let [up, down] =
+        ["up", "down"].map(|key| table.nested(key, wrong, |inner| figures(inner, traces)).unwrap_or_default());
     (up, down, both)
 }
 
-fn figures(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> Figures {
-    let pace = table.optional("rate", values::pace);
-    let trace = recorded::read(table, raw, traces);
-    if let (Some(_), Some(trace)) = (&pace, raw.get("trace")) {
+fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
+    let pace = table.get("rate", values::pace);
+    let trace = recorded::read(table, traces);
+    if pace.is_some() && table.has("trace") {
         let fault = Fault::new("`trace` beside `rate`: a trace says when packets go");
-        table.fault(trace.span(), fault.hint("leave one of them out"));
+        table.fault_at("trace", fault.hint("leave one of them out"));
     }
-    let (rate, share_of_other) = match pace.map(|sited| sited.value) {
+    let (rate, share_of_other) = match pace {
         Some(Pace::Rate(rate)) => (Some(rate), None),
         Some(Pace::ShareOfOther(share)) => (None, Some(share)),
         None => (None, None),
     };
-    macro_rules! figure {
-        ($key:literal, $parse:expr) => {
-            table.optional($key, $parse).map(|sited| sited.value)
-        };
-    }
     Figures {
         rate,
         trace,
         share_of_other,
-        overhead: figure!("overhead", |value| values::whole(value, 0)),
-        queue: figure!("queue", values::queue),
-        discipline: figure!("discipline", |value| values::word(value, &DISCIPLINES)),
-        delay: figure!("delay", values::duration),
-        jitter: figure!("jitter", values::duration),
-        jitter_distribution: figure!("jitter-distribution", |value| values::word(value, &SPREADS)),
-        jitter_reorders: figure!("jitter-reorders", values::flag),
-        loss: figure!("loss", values::loss),
-        reorder: figure!("reorder", values::probability),
-        reorder_by: figure!("reorder-by", values::duration),
-        duplicate: figure!("duplicate", values::probability),
-        corrupt: figure!("corrupt", values::probability),
+        overhead: table.get("overhead", |value| values::whole(value, 0)),
+        queue: table.get("queue", values::queue),
+        discipline: table.get("discipline", |value| values::word(value, &DISCIPLINES)),
+        delay: table.get("delay", values::duration),
+        jitter: table.get("jitter", values::duration),
+        jitter_distribution: table.get("jitter-distribution", |value| values::word(value, &SPREADS)),
+        jitter_reorders: table.get("jitter-reorders", boolean),
+        loss: table.get("loss", values::loss),
+        reorder: table.get("reorder", values::probability),
+        reorder_by: table.get("reorder-by", values::duration),
+        duplicate: table.get("duplicate", values::probability),
+        corrupt: table.get("corrupt", values::probability),
     }
 }
 
@@ -114,10 +100,7 @@ fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
         let known: Vec<&str> = all.iter().map(|profile| profile.name).collect();
         all.iter().find(|profile| profile.name == text).cloned().ok_or_else(|| {
             let fault = Fault::new(format!("there is no profile {}", quoted(text)));
-            match did_you_mean(text, &known) {
-                Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
-                None => fault.hint(format!("one of: {}", known.join(", "))),
-            }
+            fault.meant(text, &known, || format!("one of: {}", known.join(", ")))
         })
     })
 }

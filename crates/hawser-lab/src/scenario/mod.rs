@@ -28,7 +28,7 @@ pub(crate) mod values;
 
 pub use claim::{Bound, Claim};
 pub use figures::{Discipline, Figures};
-pub use find::{ScenarioError, all, find, find_with};
+pub use find::{FileError, all, find, find_with};
 pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.

@@ -6,13 +6,13 @@
 //! 4. What belongs together: names that are not there are faults as they are read.
 
 use hawser_config::ConfigError;
-use hawser_config::reading::{self, Fault, Faults, Table};
+use hawser_config::reading::{self, Fault, Faults, Table, boolean};
 use hawser_wire::Backend;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
-use super::refer::{Names, section, sections};
+use super::refer::{Names, each, section};
 use super::{
     ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
 };
@@ -158,15 +158,15 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
 fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String>) {
     let mut table = Table::new("the scenario".to_owned(), tree, 0..0, faults);
     let name = table.required("name", "name = \"two-links\"", values::slug);
-    let group = table.optional("group", values::slug);
-    let [title, source, finding] = ["title", "source", "finding"].map(|key| table.optional(key, values::text));
+    let group = table.get("group", values::slug);
+    let [title, source, finding] = ["title", "source", "finding"].map(|key| table.get(key, values::text));
     let counts = table.list("counts", values::text).unwrap_or_default();
     for section in SECTIONS {
         table.optional(section, |_| Ok(()));
     }
     table.finish();
-    let texts = [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default());
-    (texts, counts.into_iter().map(|sited| sited.value).collect())
+    let name = name.map(|name| name.value);
+    ([name, group, title, source, finding].map(Option::unwrap_or_default), reading::values(counts))
 }
 
 fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Option<Network> {
@@ -178,17 +178,15 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
         return None;
     };
     let mut table = Table::new("[network]".to_owned(), raw, span.clone(), faults);
-    let mut family = |key| table.optional(key, |value| values::word(value, &FAMILIES));
-    let [inner, outer] = ["inner", "outer"].map(|key| family(key).map_or(Family::V4, |sited| sited.value));
-    let mut flag = |key| table.optional(key, values::flag).is_some_and(|sited| sited.value);
-    let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(&mut flag);
-    let routers = table.optional("routers", values::flag);
-    if let Some(routers) = routers.as_ref().filter(|routers| !routers.value && (nat || server_links)) {
+    let family = |value: &DeValue<'_>| values::word(value, &FAMILIES);
+    let [inner, outer] = ["inner", "outer"].map(|key| table.get(key, family).unwrap_or(Family::V4));
+    let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(|key| table.is(key));
+    let routers = table.get("routers", boolean).unwrap_or(true);
+    if !routers && (nat || server_links) {
         let fault = Fault::new("`routers`: `nat` and `server-links` need them");
-        table.fault(routers.span.clone(), fault.hint("leave it out"));
+        table.fault_at("routers", fault.hint("leave it out"));
     }
-    let routers = routers.is_none_or(|sited| sited.value);
-    let backend = table.optional("backend", |value| values::word(value, &BACKENDS));
+    let backend = table.get("backend", |value| values::word(value, &BACKENDS)).unwrap_or(Backend::Thread);
     for key in ["link", "bystander"] {
         table.optional(key, |_| Ok(()));
     }
@@ -198,7 +196,6 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
     if plans.is_empty() && !raw.contains_key("link") {
         faults.add(span, Fault::new("the network has no link").hint("add [[network.link]] with a name and a rate"));
     }
-    let backend = backend.map_or(Backend::Thread, |sited| sited.value);
     Some(Network { inner, outer, lan, server_links, nat, routers, backend, links: plans, bystanders })
 }
 
@@ -211,25 +208,21 @@ fn links(
     faults: &mut Faults<'_>,
 ) -> Vec<LinkPlan> {
     let title = format!("network.{key}");
-    let mut plans = Vec::new();
-    for (raw, span) in sections(raw, key, &title, faults) {
-        let mut table = Table::new(format!("[[{title}]]"), raw, span, faults);
+    each(raw, key, &title, faults, |table| {
         let name = table.required("name", "name = \"wifi\"", values::link_name);
-        let said = link::says(&mut table, raw, traces);
-        if let Some(name) =
-            name.as_ref().filter(|name| known.links.has(&name.value) || known.bystanders.has(&name.value))
-        {
-            let fault = Fault::new(format!("there is a link \"{}\" already", name.value));
-            table.fault(name.span.clone(), fault.hint("each has a name of its own"));
-        } else if let Some(name) = name {
-            let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
-            names.claim(&mut table, Some(&name));
-            plans.push(link::settle(&name.value, &[&said]));
-            known.said.push(said);
+        let said = link::says(table, traces);
+        let name = name?.value;
+        if known.links.has(&name) || known.bystanders.has(&name) {
+            let fault = Fault::new(format!("there is a link \"{name}\" already"));
+            table.fault_at("name", fault.hint("each has a name of its own"));
+            return None;
         }
-        table.finish();
-    }
-    plans
+        let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
+        names.add(&name);
+        let plan = link::settle(&name, &[&said]);
+        known.said.push(said);
+        Some(plan)
+    })
 }
 
 fn contenders(
@@ -238,39 +231,31 @@ fn contenders(
     known: &mut Known,
     faults: &mut Faults<'_>,
 ) -> Vec<ContenderPlan> {
-    let mut plans = Vec::new();
-    for (index, (raw, span)) in sections(tree, "contender", "contender", faults).into_iter().enumerate() {
-        let mut table = Table::new("[[contender]]".to_owned(), raw, span, faults);
+    let mut index = 0..;
+    let plans = each(tree, "contender", "contender", faults, |table| {
         let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &CONTENDERS));
         let label = table.optional("label", values::name).or_else(|| kind.clone());
-        known.contenders.claim(&mut table, label.as_ref());
-        let options = options(&mut table, plain, "contender", index);
-        table.finish();
-        if let (Some(kind), Some(label)) = (kind, label) {
-            let link = options.get("link").and_then(toml::Value::as_str);
-            known.over.extend(link.map(|link| (label.value.clone(), link.to_owned())));
-            plans.push(ContenderPlan { kind: kind.value, label: label.value, options });
-        }
-    }
+        known.contenders.claim(table, label.as_ref());
+        let options = options(table, plain, "contender", index.next()?);
+        let (kind, label) = (kind?.value, label?.value);
+        let link = options.get("link").and_then(toml::Value::as_str);
+        known.over.extend(link.map(|link| (label.clone(), link.to_owned())));
+        Some(ContenderPlan { kind, label, options })
+    });
     demand(tree, "contender", "kind = \"hawser\"", faults);
     plans
 }
 
 fn workloads(tree: &DeTable<'_>, plain: &toml::Table, known: &mut Known, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
-    let mut plans = Vec::new();
-    for (index, (raw, span)) in sections(tree, "workload", "workload", faults).into_iter().enumerate() {
-        let mut table = Table::new("[[workload]]".to_owned(), raw, span, faults);
+    let mut index = 0..;
+    let plans = each(tree, "workload", "workload", faults, |table| {
         let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &WORKLOADS));
         let name = table.optional("name", values::name).or_else(|| kind.clone());
-        known.workloads.claim(&mut table, name.as_ref());
-        let duration = table.optional("duration", values::some_time);
-        let duration = duration.map_or(DEFAULT_DURATION, |sited| sited.value);
-        let options = options(&mut table, plain, "workload", index);
-        table.finish();
-        if let (Some(kind), Some(name)) = (kind, name) {
-            plans.push(WorkloadPlan { kind: kind.value, name: name.value, duration, options });
-        }
-    }
+        known.workloads.claim(table, name.as_ref());
+        let duration = table.get("duration", values::some_time).unwrap_or(DEFAULT_DURATION);
+        let options = options(table, plain, "workload", index.next()?);
+        Some(WorkloadPlan { kind: kind?.value, name: name?.value, duration, options })
+    });
     demand(tree, "workload", "kind = \"bulk\"", faults);
     plans
 }

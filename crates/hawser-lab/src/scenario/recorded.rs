@@ -16,7 +16,7 @@ use std::{fs, io};
 use hawser_config::reading::{Fault, Table, kind, string};
 use hawser_sim::drive::{self, Drive};
 use hawser_wire::{Recording, Trace};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::{find, values};
 
@@ -159,59 +159,50 @@ fn missing(name: &str) -> Fault {
 }
 
 /// Step 2: the trace of a section; none where it has none, or a wrong one.
-pub(super) fn read(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, sources: &Sources) -> Option<Trace> {
-    let says = table.optional("trace", |value| match value {
-        DeValue::String(_) => string(value, |name| {
-            let text = sources.text(name).map_err(Fault::new)?.ok_or_else(|| missing(name))?;
-            Trace::parse(&text).map(Some).map_err(|error| Fault::new(format!("{name}: {error}")))
-        }),
-        DeValue::Table(_) => Ok(None),
-        _ => Err(Fault::new(format!("expected a trace, found {}", kind(value)))
-            .hint("a file's name, or such as { file = \"drives.csv\", column = \"lte\", drive = \"7\", scale = 0.2 }")),
-    })?;
-    if says.value.is_some() {
-        return says.value;
+pub(super) fn read(table: &mut Table<'_, '_, '_>, sources: &Sources) -> Option<Trace> {
+    if table.raw("trace").is_some_and(DeValue::is_str) {
+        return table.get("trace", |value| {
+            string(value, |name| {
+                let text = sources.text(name).map_err(Fault::new)?.ok_or_else(|| missing(name))?;
+                Trace::parse(&text).map_err(|error| Fault::new(format!("{name}: {error}")))
+            })
+        });
     }
-    let value = raw.get("trace")?;
-    let inner = value.get_ref().as_table()?;
-    let said = told(table.inner("trace".to_owned(), inner, value.span()), inner)?;
-    match sources.trace(&said) {
-        Ok(trace) => Some(trace),
-        Err(fault) => {
-            table.fault(value.span(), fault);
-            None
-        }
-    }
+    let wrong = |value: &DeValue<'_>| {
+        Fault::new(format!("expected a trace, found {}", kind(value)))
+            .hint("a file's name, or such as { file = \"drives.csv\", column = \"lte\", drive = \"7\", scale = 0.2 }")
+    };
+    let said = table.nested("trace", wrong, told)??;
+    sources.trace(&said).map_err(|fault| table.fault_at("trace", fault)).ok()
 }
 
-fn told(mut table: Table<'_, '_, '_>, raw: &DeTable<'_>) -> Option<Says> {
+fn told(table: &mut Table<'_, '_, '_>) -> Option<Says> {
     let file = table.required("file", "file = \"drives.csv\"", values::text);
-    let column = table.optional("column", values::name).map(|sited| sited.value);
+    let column = table.get("column", values::name);
     let drive = table.optional("drive", values::name);
-    let offset = table.optional("offset", values::duration).map(|sited| sited.value);
-    let scale = table.optional("scale", values::factor).map_or(1.0, |sited| sited.value);
+    let offset = table.get("offset", values::duration);
+    let scale = table.get("scale", values::factor).unwrap_or(1.0);
     if let Some(drive) = drive.as_ref().filter(|_| column.is_none()) {
         let fault = Fault::new("`drive`: only a table of drives has any");
         table.fault(drive.span.clone(), fault.hint("say which link's: column = \"lte\""));
     }
-    let or = made_of(&mut table, raw).map(|(kind, own)| (kind, own.unwrap_or(scale)));
-    table.finish();
+    let or = made_of(table).map(|(kind, own)| (kind, own.unwrap_or(scale)));
     Some(Says { file: file?.value, column, drive: drive.map(|sited| sited.value), offset, scale, or })
 }
 
 /// Of which kind the link is, and how many times as much a generated drive is to have.
-fn made_of(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>) -> Option<(drive::Kind, Option<f64>)> {
-    let kind = table.optional("or", |value| match value {
-        DeValue::Table(_) => Ok(None),
-        _ => values::word(value, &KINDS).map(Some),
-    })?;
-    if let Some(kind) = kind.value {
-        return Some((kind, None));
+fn made_of(table: &mut Table<'_, '_, '_>) -> Option<(drive::Kind, Option<f64>)> {
+    let word = |value: &DeValue<'_>| values::word(value, &KINDS);
+    if !table.raw("or").is_some_and(DeValue::is_table) {
+        return table.get("or", word).map(|kind| (kind, None));
     }
-    let value = raw.get("or")?;
-    let mut inner = table.inner("or".to_owned(), value.get_ref().as_table()?, value.span());
-    let kind = inner.required("kind", "kind = \"lte\"", |value| values::word(value, &KINDS));
-    let scale = inner.optional("scale", values::factor).map(|sited| sited.value);
-    inner.finish();
-    Some((kind?.value, scale))
+    table.nested(
+        "or",
+        |_| Fault::default(),
+        |inner| {
+            let kind = inner.required("kind", "kind = \"lte\"", word);
+            let scale = inner.get("scale", values::factor);
+            Some((kind?.value, scale))
+        },
+    )?
 }

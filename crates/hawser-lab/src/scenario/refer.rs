@@ -1,6 +1,6 @@
 //! Names that must exist, and those that must not exist twice.
 
-use hawser_config::reading::{Fault, Faults, Sited, Table, did_you_mean, quoted};
+use hawser_config::reading::{Fault, Faults, Sited, Table, quoted};
 use toml::de::{DeTable, DeValue};
 
 use super::values;
@@ -60,11 +60,10 @@ impl Names {
         }
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         let fault = Fault::new(format!("there is no {} {}", self.what, quoted(&name)));
-        Err(match did_you_mean(&name, &known) {
-            Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
-            None if known.is_empty() => fault.hint("there is none at all"),
-            None => fault.hint(format!("there are: {}", known.join(", "))),
-        })
+        Err(fault.meant(&name, &known, || match known.is_empty() {
+            true => "there is none at all".to_owned(),
+            false => format!("there are: {}", known.join(", ")),
+        }))
     }
 
     /// Reads names that exist, each once; all of them where the key is absent.
@@ -108,6 +107,23 @@ pub(crate) fn sections<'a, 't>(
             Vec::new()
         }
     }
+}
+
+/// What `read` makes of each section under a key.
+pub(crate) fn each<'t, 'f, T>(
+    tree: &DeTable<'t>,
+    key: &str,
+    title: &str,
+    faults: &mut Faults<'f>,
+    mut read: impl FnMut(&mut Table<'_, 't, 'f>) -> Option<T>,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    for (raw, span) in sections(tree, key, title, faults) {
+        let mut table = Table::new(format!("[[{title}]]"), raw, span, faults);
+        found.extend(read(&mut table));
+        table.finish();
+    }
+    found
 }
 
 /// The section under a key: `[key]`.

@@ -4,7 +4,7 @@ use hawser_config::reading::{Fault, Faults, Table};
 use toml::de::DeTable;
 
 use super::parse::Known;
-use super::refer::{Names, section, sections};
+use super::refer::{Names, each, section, sections};
 use super::{Column, Plot, PlotKind, Published, Repeat, values};
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ pub(super) fn repeat(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> Repeat {
     let defaults = Repeat { least, most, cov, metric: metric.to_owned(), quick, seed };
     let Some((raw, span)) = section(tree, "repeat", faults) else { return defaults };
     let mut table = Table::new("[repeat]".to_owned(), raw, span.clone(), faults);
-    let least = table.optional("least", |value| values::whole(value, 1)).map(|sited| sited.value);
-    let most = table.optional("most", |value| values::whole(value, 1)).map(|sited| sited.value);
+    let least = table.get("least", |value| values::whole(value, 1));
+    let most = table.get("most", |value| values::whole(value, 1));
     let least = least.unwrap_or_else(|| defaults.least.min(most.unwrap_or(defaults.most)));
     let read = Repeat {
         least,
         most: most.unwrap_or(defaults.most.max(least)),
-        cov: table.optional("cov", values::share).map_or(defaults.cov, |sited| sited.value),
-        metric: table.optional("metric", values::name).map_or(defaults.metric, |sited| sited.value),
-        quick: table.optional("quick", values::some_time).map_or(defaults.quick, |sited| sited.value),
-        seed: table.optional("seed", |value| values::whole(value, 0)).map_or(defaults.seed, |sited| sited.value),
+        cov: table.get("cov", values::share).unwrap_or(defaults.cov),
+        metric: table.get("metric", values::name).unwrap_or(defaults.metric),
+        quick: table.get("quick", values::some_time).unwrap_or(defaults.quick),
+        seed: table.get("seed", |value| values::whole(value, 0)).unwrap_or(defaults.seed),
     };
     if read.most < read.least {
         table.fault(span, Fault::new(format!("`most` ({}) is below `least` ({})", read.most, read.least)));
@@ -44,22 +44,16 @@ pub(super) fn repeat(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> Repeat {
 
 /// Figures of the original. Their contender may be one that is not run here.
 pub(super) fn published(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Published> {
-    let mut figures = Vec::new();
-    for (raw, span) in sections(tree, "published", "published", faults) {
-        let mut table = Table::new("[[published]]".to_owned(), raw, span, faults);
+    each(tree, "published", "published", faults, |table| {
         let case = table.required("case", "case = \"A.1\"", |value| known.cases.read(value));
         let contender = table.required("contender", "contender = \"mptcp\"", values::name);
-        let workload = table.optional("workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+        let workload = table.get("workload", |value| known.workloads.read(value));
         let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
         let value = table.required("value", "value = 93.1", values::number);
-        let spread = table.optional("spread", values::number).map(|sited| sited.value);
-        table.finish();
-        if let (Some(case), Some(contender), Some(metric), Some(value)) = (case, contender, metric, value) {
-            let (case, contender, metric) = (case.value, contender.value, metric.value);
-            figures.push(Published { case, contender, workload, metric, value: value.value, spread });
-        }
-    }
-    figures
+        let spread = table.get("spread", values::number);
+        let (case, contender, metric) = (case?.value, contender?.value, metric?.value);
+        Some(Published { case, contender, workload, metric, value: value?.value, spread })
+    })
 }
 
 /// Tables and plots.
@@ -89,21 +83,15 @@ pub(super) fn read(
             tables.push(super::Table { title: title.value, cases, columns });
         }
     }
-    let mut plots = Vec::new();
-    for (raw, span) in sections(tree, "plot", "plot", faults) {
-        let mut table = Table::new("[[plot]]".to_owned(), raw, span, faults);
-        plots.extend(plot(&mut table, known, &labels));
-        table.finish();
-    }
-    (tables, plots)
+    (tables, each(tree, "plot", "plot", faults, |table| plot(table, known, &labels)))
 }
 
 fn column(mut table: Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option<Column> {
-    let contender = table.optional("contender", |value| labels.read(value)).map(|sited| sited.value);
-    let workload = table.optional("workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+    let contender = table.get("contender", |value| labels.read(value));
+    let workload = table.get("workload", |value| known.workloads.read(value));
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
-    let title = table.optional("title", values::text).map(|sited| sited.value);
-    let published = table.optional("published", values::flag).is_some_and(|sited| sited.value);
+    let title = table.get("title", values::text);
+    let published = table.is("published");
     table.finish();
     let metric = metric?.value;
     // A column for each contender stands under its label.
@@ -117,7 +105,7 @@ fn plot(table: &mut Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option<
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contenders = labels.chosen(table, "contenders").unwrap_or_default();
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
-    let axis = table.optional("axis", values::text).map(|sited| sited.value);
+    let axis = table.get("axis", values::text);
     let (title, kind, metric) = (title?.value, kind?.value, metric?.value);
     Some(Plot { title, kind, cases, contenders, metric, axis })
 }

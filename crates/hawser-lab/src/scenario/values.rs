@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hawser_config::reading::{Fault, boolean, did_you_mean, integer, kind, quoted, string};
+use hawser_config::reading::{Fault, did_you_mean, integer, kind, quoted, string};
 use hawser_wire::{GilbertElliott, Loss, Probability, QueueDepth, Rate};
 use toml::de::{DeTable, DeValue};
 
@@ -158,10 +158,6 @@ pub(crate) fn whole<T: TryFrom<i64>>(value: &DeValue<'_>, least: i64) -> Read<T>
     let number = integer(value)?;
     let fits = T::try_from(number).ok().filter(|_| number >= least);
     fits.ok_or_else(|| Fault::new(format!("{number} is out of range")).hint(format!("at least {least}")))
-}
-
-pub(crate) fn flag(value: &DeValue<'_>) -> Read<bool> {
-    boolean(value)
 }
 
 /// Any text.

@@ -4,7 +4,8 @@ use hawser_scion::IsdAs;
 use hawser_wire::Direction;
 
 use crate::error::LabError;
-use crate::localnet::{Topology, TopologyError};
+use crate::localnet::Topology;
+use crate::scenario::FileError;
 
 const TWO_ISDS: (&str, &str) = ("two-isds.toml", include_str!("../../topologies/two-isds.toml"));
 const SHARING: (&str, &str) = ("sharing-isds.toml", include_str!("../../topologies/sharing-isds.toml"));
@@ -64,7 +65,7 @@ impl Place {
 }
 
 fn parsed((file, text): (&str, &str), links: Option<u8>) -> Result<Topology, LabError> {
-    let told = |error: TopologyError| LabError::Refused { action: format!("read {file}"), said: error.to_string() };
+    let told = |error: FileError| LabError::Refused { action: format!("read {file}"), said: error.to_string() };
     Topology::parse(text, file, None, links).map_err(told)
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_lab::localnet::{LinkKind, Topology, TopologyError};
+use hawser_lab::localnet::{LinkKind, Topology};
+use hawser_lab::scenario::FileError;
 
 #[path = "../../../hawser-config/tests/support/golden.rs"]
 mod golden;
@@ -14,7 +15,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/localnet/topologies")
 }
 
-fn read(text: &str, name: &str) -> Result<Topology, TopologyError> {
+fn read(text: &str, name: &str) -> Result<Topology, FileError> {
     Topology::parse(text, name, Some(&folder()), None)
 }
 
@@ -22,7 +23,7 @@ fn read(text: &str, name: &str) -> Result<Topology, TopologyError> {
 fn every_topology_gives_its_golden_answer() {
     golden::assert_golden(&golden::inputs(&folder(), PAIRS_MIN), |text, name| match read(text, name) {
         Ok(topology) => format!("{topology:#?}\n"),
-        Err(TopologyError::Faulty { errors, .. }) => golden::render(&errors),
+        Err(FileError::Faulty { errors, .. }) => golden::render(&errors),
         Err(error) => panic!("{error}"),
     });
 }
@@ -34,7 +35,7 @@ fn a_damaged_topology_is_answered_with_places_inside_it() {
         let (before, after) = text.split_at(at);
         let rest = after.get(1..).unwrap_or_default();
         for damaged in [before.to_owned(), format!("{before}{rest}"), format!("{before}\"{rest}")] {
-            let Err(TopologyError::Faulty { errors, .. }) = read(&damaged, "damaged.toml") else { continue };
+            let Err(FileError::Faulty { errors, .. }) = read(&damaged, "damaged.toml") else { continue };
             assert!(!errors.is_empty());
             for error in errors {
                 assert!(damaged.get(error.span.clone()).is_some(), "{error} at {:?} in\n{damaged}", error.span);
@@ -52,7 +53,7 @@ fn the_documentations_topology_is_right() {
     let example = example.expect("it has an example");
     match read(example, "docs/scion.md") {
         Ok(topology) => assert_eq!((topology.ases.len(), topology.links.len()), (3, 3)),
-        Err(TopologyError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
+        Err(FileError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,15 +1,14 @@
 //! Small networks, and questions over them.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use hawser_lab::scenario::{Case, Family, LinkPlan, Network};
+use hawser_lab::scenario::{Case, LinkPlan, Network, Scenario};
 use hawser_lab::stage::{Ends, Stage};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
-use hawser_wire::{Access, Backend, Direction, Namespace, Way};
+use hawser_wire::{Direction, Namespace, Way};
 
 #[path = "../../../hawser-wire/tests/common/measured.rs"]
 mod measured;
@@ -29,18 +28,17 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// A plain network of IPv4 with a link, and the case of it.
+fn plain() -> Scenario {
+    let rest = "contender = [{ kind = \"tcp\" }]\nworkload = [{ kind = \"ping\" }]\n";
+    let text = format!("name = \"plain\"\nnetwork.link = [{{ name = \"a\" }}]\n{rest}");
+    Scenario::parse(&text, "plain.toml", None).expect("the scenario of these tests")
+}
+
 /// A link of this many Mbit/s and ms, the same both ways.
 pub fn link(name: &str, mbps: f64, delay: u64) -> LinkPlan {
     let way = Direction::shaped(mbps, ms(delay), ms(100));
-    LinkPlan {
-        name: name.to_owned(),
-        profile: None,
-        up: way.clone(),
-        down: way,
-        medium: None,
-        access: Access::turns(),
-        metric: 0,
-    }
+    LinkPlan { name: name.to_owned(), up: way.clone(), down: way, ..plain().network.links.remove(0) }
 }
 
 /// Two links, of 20 Mbit/s and 5 ms, and of 10 Mbit/s and 20 ms.
@@ -50,34 +48,13 @@ pub fn two() -> Vec<LinkPlan> {
 
 /// A plain network of IPv4.
 pub fn network(links: Vec<LinkPlan>) -> Network {
-    Network {
-        inner: Family::V4,
-        outer: Family::V4,
-        lan: false,
-        server_links: false,
-        nat: false,
-        routers: true,
-        backend: Backend::default(),
-        links,
-        bystanders: Vec::new(),
-    }
+    Network { links, ..plain().network }
 }
 
 /// The case of all links.
 pub fn all(network: &Network) -> Case {
-    Case {
-        name: "all".to_owned(),
-        title: String::new(),
-        links: network.links.clone(),
-        bystanders: network.bystanders.clone(),
-        absent: Vec::new(),
-        contenders: Vec::new(),
-        workloads: Vec::new(),
-        events: Vec::new(),
-        sysctls: BTreeMap::new(),
-        x: None,
-        quick: true,
-    }
+    let (links, bystanders) = (network.links.clone(), network.bystanders.clone());
+    Case { links, bystanders, ..plain().cases.remove(0) }
 }
 
 pub fn build(network: &Network) -> Stage {

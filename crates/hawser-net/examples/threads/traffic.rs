@@ -4,19 +4,16 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Endpoint;
-use hawser_core::packet::{Coalescer, Gso, Offload};
+use hawser_core::packet::Coalescer;
 use hawser_core::session::{Buffers, Transmit};
 use hawser_core::units::{Ecn, LinkId, Time};
 use hawser_net::link::{Datagrams, Ecn as NetEcn};
 use hawser_net::workers::{self, Task, Workers};
-use rustix::time::{ClockId, clock_gettime};
 
+use super::case::Case;
+use super::sums::{Sums, timed};
 use super::support::{Portal, connected};
 
-/// IPv4 and TCP headers without options, in bytes.
-const TCP_HEADERS: usize = 40;
-/// IPv4 and UDP headers.
-const UDP_HEADERS: usize = 28;
 /// A batch has this room; a round this many batches (as in the portal's `transmit`), and a batch that was received this
 /// many runs.
 const BATCH_ROOM: usize = 65_536;
@@ -30,16 +27,6 @@ const TURN: Duration = Duration::from_micros(500);
 /// Turns before any is counted: congestion control finds its rate.
 const WARM_UP: usize = 100;
 
-/// What hosts send. A plain value.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    pub name: &'static str,
-    /// Bytes of an IP packet.
-    pub bytes: usize,
-    /// Packets that come as one.
-    pub train: usize,
-}
-
 /// Who seals and opens.
 pub enum How<'a> {
     /// The core itself, as portals of one thread do.
@@ -48,17 +35,6 @@ pub enum How<'a> {
     Apart,
     /// These, and the same thread where it has time.
     With(&'a mut Workers),
-}
-
-/// What a direction cost, in nanoseconds, and for how many packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sums {
-    packets: f64,
-    wall: f64,
-    /// Processor time of all threads.
-    processor: f64,
-    /// Processor time of AEAD, where it was timed.
-    aead: f64,
 }
 
 /// Two portals under the load of a case. Connected at first; one owner.
@@ -91,83 +67,6 @@ impl Buffers for Free<'_> {
     fn spare(&mut self, _: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         self.0.get_mut(..BATCH_ROOM)
     }
-}
-
-impl Case {
-    const fn headers(&self) -> usize {
-        if self.train > 1 { TCP_HEADERS } else { UDP_HEADERS }
-    }
-
-    const fn payload(&self) -> usize {
-        self.bytes - self.headers()
-    }
-
-    fn offload(&self) -> Offload {
-        match self.train {
-            1 => Offload { needs_csum: true, csum_start: 20, csum_offset: 6, ..Offload::default() },
-            _ => {
-                let gso_size = self.payload() as u16;
-                Offload { needs_csum: true, csum_start: 20, csum_offset: 16, gso: Gso::TcpV4, gso_size }
-            }
-        }
-    }
-
-    /// As Linux hands it over.
-    fn packet(&self) -> Vec<u8> {
-        let mut packet = vec![0; self.headers() + self.train * self.payload()];
-        let len = (packet.len() as u16).to_be_bytes();
-        packet[0] = 0x45;
-        packet[2..4].copy_from_slice(&len);
-        packet[8] = 64;
-        packet[12..20].copy_from_slice(&[10, 0, 0, 2, 10, 0, 0, 1]);
-        packet[20..24].copy_from_slice(&[0x10, 0, 0x20, 0]);
-        if self.train > 1 {
-            packet[9] = 6;
-            packet[32..34].copy_from_slice(&[0x50, 0x10]);
-        } else {
-            packet[9] = 17;
-            packet[24..26].copy_from_slice(&((self.bytes - 20) as u16).to_be_bytes());
-        }
-        packet
-    }
-
-    /// Where the number of a packet stands, and by how much one more adds to it.
-    const fn numbering(&self) -> (usize, u32) {
-        if self.train > 1 { (24, self.payload() as u32) } else { (UDP_HEADERS, 1) }
-    }
-}
-
-impl Sums {
-    pub fn wall(&self) -> f64 {
-        self.wall / self.packets
-    }
-
-    pub fn processor(&self) -> f64 {
-        self.processor / self.packets
-    }
-
-    pub fn parallel(&self) -> f64 {
-        self.aead / self.packets
-    }
-
-    pub fn serial(&self) -> f64 {
-        (self.processor - self.aead) / self.packets
-    }
-
-    /// Does that, and counts what it cost.
-    fn time<R>(&mut self, work: impl FnOnce(&mut f64) -> R) -> R {
-        let (wall, processor) = (Instant::now(), spent());
-        let result = work(&mut self.aead);
-        self.processor += (spent() - processor).as_nanos() as f64;
-        self.wall += wall.elapsed().as_nanos() as f64;
-        result
-    }
-}
-
-/// Processor time of all threads so far.
-fn spent() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
 }
 
 impl Traffic {
@@ -385,11 +284,4 @@ impl<'a> Free<'a> {
         self.0 = rest;
         batch
     }
-}
-
-/// Adds the processor time of that.
-fn timed(sum: &mut f64, work: impl FnOnce()) {
-    let before = spent();
-    work();
-    *sum += (spent() - before).as_nanos() as f64;
 }

@@ -7,17 +7,15 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hawser_config::{
-    Cipher, Config, Congestion, IpProtocol, Link, Peer, Protection, ScionEndpoint, ScionPaths, TcpCongestion, TlsName,
-    Traffic, Transport,
+    Cipher, Config, IpProtocol, Link, Peer, ScionEndpoint, ScionPaths, TcpCongestion, TlsName, Traffic, Transport,
 };
-use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::policy::Tuning;
 use hawser_core::session::Settings;
 use hawser_core::transport::Transport as CoreTransport;
 use hawser_core::units::{LinkGroup, LinkId, Random};
-use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
+use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer};
 use hawser_net::netcfg::{Family, Mark};
 
 mod hub;
@@ -280,7 +278,7 @@ pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreCo
         identity: Identity::new(*keys.private.as_bytes()),
         offer: hub::speaking(config, offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64()))),
         settings: Settings {
-            congestion: controller(config.traffic.congestion),
+            congestion: config.traffic.congestion,
             max_link_mtu: MAX_LINK_MTU,
             tuning: Tuning::default(),
         },
@@ -306,10 +304,7 @@ pub fn known_peer(peer: &Peer) -> PeerConfig {
 }
 
 fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
-    let protection = match traffic.protection {
-        Protection::Encrypt => CoreProtection::Encrypt,
-        Protection::Authenticate => CoreProtection::Authenticate,
-    };
+    let protection = traffic.protection;
     let ciphers = match traffic.cipher {
         // Whoever does without encryption may meet a peer that takes nothing but BLAKE2s.
         Cipher::Auto if CoreCipher::Blake2s.can(protection) => {
@@ -321,17 +316,6 @@ fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
         Cipher::ChaCha20Poly1305 => CipherSet::of(&[CoreCipher::ChaCha20Poly1305]),
     };
     Offer { protection, ciphers, instance }
-}
-
-fn controller(congestion: Congestion) -> Kind {
-    match congestion {
-        Congestion::NewReno => Kind::NewReno,
-        Congestion::Cubic => Kind::Cubic,
-        Congestion::Bbr => Kind::Bbr,
-        Congestion::Lia => Kind::Lia,
-        Congestion::Olia => Kind::Olia,
-        Congestion::Balia => Kind::Balia,
-    }
 }
 
 /// Whether AES-128-GCM is done by instructions of this machine.
@@ -431,7 +415,7 @@ mod tests {
         assert_eq!(offered(Cipher::Aes128Gcm, false), CipherSet::of(&[aes]));
         assert_eq!(offered(Cipher::ChaCha20Poly1305, true), CipherSet::of(&[chacha]));
         let clear = |cipher| {
-            let traffic = Traffic { cipher, protection: Protection::Authenticate, ..Traffic::default() };
+            let traffic = Traffic { cipher, protection: hawser_config::Protection::Authenticate, ..Traffic::default() };
             offer(&traffic, true, InstanceId(1)).ciphers
         };
         assert_eq!(clear(Cipher::Auto), CipherSet::of(&[aes, chacha, CoreCipher::Blake2s]));

@@ -1,8 +1,8 @@
 //! From `[traffic]`, `[[rule]]` and `[[link]]` to what the core is told of flows and paths.
 
-use hawser_config::{Config, Link, LinkName, MarkMatch, Rule, Scheduler};
+use hawser_config::{Config, Link, LinkName, MarkMatch, Rule};
 use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment, Via};
-use hawser_core::scheduler::{Kind, Weight};
+use hawser_core::scheduler::Weight;
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkTag, Rate};
 
@@ -10,7 +10,7 @@ use super::plan::SocketPlan;
 
 /// How flows are treated.
 pub fn rules(config: &Config) -> Rules {
-    let otherwise = Treatment { scheduler: kind(config.traffic.scheduler), ..Treatment::default() };
+    let otherwise = Treatment { scheduler: config.traffic.scheduler, ..Treatment::default() };
     // What goes past the tunnel is never read from it.
     let rules = config.rules.iter().filter(|rule| !rule.direct);
     Rules::new(rules.map(|rule| core_rule(rule, otherwise)).collect(), otherwise)
@@ -36,7 +36,7 @@ fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
 
 fn treatment(rule: &Rule, otherwise: Treatment) -> Treatment {
     Treatment {
-        scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
+        scheduler: rule.scheduler.unwrap_or(otherwise.scheduler),
         resend: rule.resend,
         fec: rule.fec,
         priority: rule.priority,
@@ -55,25 +55,6 @@ fn via(rule: &Rule) -> Via {
 /// What the core tells a link by: that of every interface has one name with all its own.
 pub fn tag(name: &LinkName) -> LinkTag {
     LinkTag::of(name.without_interface())
-}
-
-fn kind(scheduler: Scheduler) -> Kind {
-    match scheduler {
-        Scheduler::Adaptive => Kind::Adaptive,
-        Scheduler::Weighted => Kind::Weighted,
-        Scheduler::Flow => Kind::Flow,
-        Scheduler::Redundant => Kind::Redundant,
-    }
-}
-
-/// What a flow's scheduler is called in the configuration.
-pub fn name(kind: Kind) -> Scheduler {
-    match kind {
-        Kind::Adaptive => Scheduler::Adaptive,
-        Kind::Weighted => Scheduler::Weighted,
-        Kind::Flow => Scheduler::Flow,
-        Kind::Redundant => Scheduler::Redundant,
-    }
 }
 
 /// On what terms each link is offered; `barred` says which have carried all that they may.
@@ -103,7 +84,7 @@ mod tests {
              public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nendpoints = [\"198.51.100.7:4920\"]\n\
              allowed_ips = [\"10.77.0.1/32\"]\n[traffic]\nscheduler = \"flow\"\n[[rule]]\ndscp = \"ef\"\nresend = false\nfec = \"auto\"\n";
         let config = Config::parse(text, "test.toml").expect("a right configuration");
-        let otherwise = Treatment { scheduler: Kind::Flow, ..Treatment::default() };
+        let otherwise = Treatment { scheduler: hawser_config::Scheduler::Flow, ..Treatment::default() };
         let rule = CoreRule {
             dscp: Dscp::new(46),
             treatment: Treatment { resend: false, fec: true, ..otherwise },

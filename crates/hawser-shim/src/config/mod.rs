@@ -12,7 +12,7 @@ mod types;
 use std::path::Path;
 
 use hawser_config::reading::{Document, parse as parse_sections, policy};
-use hawser_config::schema::{SectionSchema, key, repeated, single};
+use hawser_config::schema::{SectionSchema, repeated, single};
 use hawser_config::{from_file, read_text};
 use toml::de::DeTable;
 
@@ -31,36 +31,16 @@ pub const DEFAULT_FILE: &str = "/etc/hawser/shim.toml";
 pub const DEFAULT_CONTROL: &str = "/run/hawser/shim.sock";
 
 /// A file of routes has this section alone.
-const ROUTE: SectionSchema = repeated("route").of(&[
-    key("to", "IP, network or name, with a port or without", "none"),
-    key("scion", "ISD-AS,IP:port", "none"),
-    key("protocol", "`\"tcp\"`, `\"udp\"` or `\"both\"`", "\"tcp\""),
-    key("side_by_side", "`\"subflows\"` or `\"main\"`", "none"),
-]);
+const ROUTE: SectionSchema = repeated("route", &["to", "scion", "protocol", "side_by_side"]);
 
-/// Every section and key, for the documentation and for what is unknown: the readers ask for exactly these; tests hold
-/// both, and docs/shim.md, together.
+/// Every section and key: the readers ask for exactly these; tests hold both, and docs/shim.md, together.
+#[rustfmt::skip]
 pub const SCHEMA: &[SectionSchema] = &[
-    single("shim").of(&[
-        key("local", "[ISD-AS,]IP:port", "required"),
-        key("daemon", "host:port", "\"127.0.0.1:30255\""),
-        key("egress", "1 to 8", "4"),
-        key("select", "choice of paths", "\"sharability\""),
-        key("mode", "`\"direct\"` or `\"namespaces\"`", "\"direct\""),
-        key("path_manager", "`\"userspace\"` or `\"kernel\"`", "\"userspace\""),
-        key("ipv4", "network/prefix or `false`", "\"100.64.0.0/10\""),
-        key("name", "name", "\"shim\""),
-        key("map", "path", "none"),
-        key("dns", "true or false", "false"),
-        key("control", "path", "\"/run/hawser/shim.sock\""),
-        key("layer4", "`\"udp\"` or `\"tcp\"`", "\"udp\""),
-        key("server_ports", "list of ports", "[]"),
+    single("shim", &[
+        "local", "daemon", "egress", "select", "mode", "path_manager", "ipv4", "name", "map", "dns", "control",
+        "layer4", "server_ports",
     ]),
-    single("policy").of(&[
-        key("sequence", "SCION sequence", "\"\""),
-        key("allow", "list of SCION hops", "[]"),
-        key("deny", "list of SCION hops", "[]"),
-    ]),
+    single("policy", &["sequence", "allow", "deny"]),
     ROUTE,
 ];
 

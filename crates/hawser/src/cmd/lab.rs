@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
 use hawser_lab::report::{self, Written, saved};
-use hawser_lab::scenario::{self, Scenario, ScenarioError};
+use hawser_lab::scenario::{self, FileError, Scenario};
 use hawser_lab::{LabError, cleanup, drives, go};
 
 use super::output::print;
@@ -276,11 +276,11 @@ fn compare(old: &Path, new: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
         let hint = error.hint();
         let shown = match &error {
-            ScenarioError::Faulty { text, errors, .. } => faults(text, errors),
+            FileError::Faulty { text, errors, .. } => faults(text, errors),
             _ => String::new(),
         };
         Failure::faulty(hint, shown, error)

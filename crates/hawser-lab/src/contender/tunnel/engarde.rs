@@ -8,24 +8,23 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::super::Programs;
 use super::super::options::Options;
 use super::super::undo::ip;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
 use super::wireguard_go::wire;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 use crate::wireguard::{PORT, device};
 
-const KIND: &str = "engarde";
 /// Where its client and its server listen. Source: engarde.yml.sample.
 const CLIENT_PORT: u16 = 59_401;
 const SERVER_PORT: u16 = 59_501;
 
 /// Its settings. Plain data.
-struct Engarde {
+pub(super) struct Engarde {
     /// The client and the server, where they are told.
     programs: [Option<PathBuf>; 2],
     cache: PathBuf,
@@ -37,17 +36,12 @@ struct Interface {
     ifname: String,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
-    let client = options.string("client")?.map(PathBuf::from);
-    let server = options.string("server")?.map(PathBuf::from);
-    options.finish()?;
-    Ok(Box::new(Tunnel::new(Engarde { programs: [client, server], cache: programs.cache.clone() })))
-}
-
 impl Adapter for Engarde {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "engarde";
+
+    fn parse(_: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+        let [client, server] = ["client", "server"].map(|key| options.path(key));
+        Ok(Self { programs: [client?, server?], cache: programs.cache.clone() })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {

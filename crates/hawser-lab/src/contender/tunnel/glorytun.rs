@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use hawser_config::PrivateKey;
 use hawser_wire::{Rate, Way};
 
+use super::super::Programs;
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 
-const KIND: &str = "glorytun";
 /// Devices: their names tell both ends apart, whose control sockets lie in one folder.
 const DEVICES: [(&str, &str); 2] = [(REMOTE, "gt-remote"), (LOCAL, "gt-local")];
 /// Where the remote end listens, and the local one too. Source: glorytun, its default.
@@ -24,25 +23,13 @@ const UNSHAPED: u64 = 10_000_000_000;
 const BYTE_BITS: u64 = 8;
 
 /// Its settings. Plain data.
-struct Glorytun {
+pub(super) struct Glorytun {
     program: Option<PathBuf>,
     /// ChaCha20 in place of AES.
     chacha: bool,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel::new(Glorytun::parse(plan)?)))
-}
-
 impl Glorytun {
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
-        let program = options.string("program")?.map(PathBuf::from);
-        let chacha = options.word("cipher", &["auto", "chacha20"])? == "chacha20";
-        options.finish()?;
-        Ok(Self { program, chacha })
-    }
-
     /// The words that start an end; the local one calls `endpoint`.
     fn bind<'a>(&self, role: &str, any: &'a str, endpoint: &'a str, device: &'a str, key: &'a str) -> Vec<&'a str> {
         let mut words = vec!["bind", any, PORT];
@@ -64,12 +51,16 @@ fn path(address: &str, [up, down]: [u64; 2]) -> String {
 }
 
 impl Adapter for Glorytun {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "glorytun";
+
+    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+        let program = options.path("program")?;
+        let chacha = options.word("cipher", &["auto", "chacha20"])? == "chacha20";
+        Ok(Self { program, chacha })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, ("program", self.program.as_deref()), "glorytun")?;
+        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "glorytun")?;
         let key = pair.write("key", &secret()?)?;
         let endpoint = ground.stage.endpoint;
         let any = if endpoint.is_ipv4() { "0.0.0.0" } else { "::" };
@@ -102,15 +93,15 @@ fn secret() -> Result<String, LabError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parsed;
     use super::*;
-    use crate::contender::tests::plan;
 
     #[test]
     fn commands_are_those_of_its_readme() {
-        let glorytun = Glorytun::parse(&plan("glorytun", "cipher = \"chacha20\"")).expect("understood");
+        let glorytun: Glorytun = parsed("cipher = \"chacha20\"");
         let local = glorytun.bind(LOCAL, "0.0.0.0", "198.51.100.7", "gt-local", "/key").join(" ");
         assert_eq!(local, "bind 0.0.0.0 5000 to 198.51.100.7 5000 dev gt-local keyfile /key chacha");
-        let glorytun = Glorytun::parse(&plan("glorytun", "")).expect("understood");
+        let glorytun: Glorytun = parsed("");
         let remote = glorytun.bind(REMOTE, "0.0.0.0", "198.51.100.7", "gt-remote", "/key").join(" ");
         assert_eq!(remote, "bind 0.0.0.0 5000 dev gt-remote keyfile /key");
         let words = path("10.1.1.2", [8_000_000, 16_000_000]);

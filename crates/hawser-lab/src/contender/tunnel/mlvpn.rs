@@ -8,16 +8,15 @@ use std::path::PathBuf;
 
 use hawser_wire::Way;
 
+use super::super::Programs;
 use super::super::options::Options;
 use super::super::undo::ip;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::StageLink;
 
-const KIND: &str = "mlvpn";
 /// The device, and the first link's port. Source: mlvpn.conf(5), its examples.
 const DEVICE: &str = "mlvpn0";
 const FIRST_PORT: u16 = 5080;
@@ -36,7 +35,7 @@ const MOST_LATENCY_MS: u32 = 1000;
 const BYTE_BITS: u64 = 8;
 
 /// Its settings. Plain data.
-struct Mlvpn {
+pub(super) struct Mlvpn {
     program: Option<PathBuf>,
     reorder: u32,
     loss_tolerance: u32,
@@ -45,24 +44,7 @@ struct Mlvpn {
     rates: bool,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel::new(Mlvpn::parse(plan)?)))
-}
-
 impl Mlvpn {
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
-        let adapter = Self {
-            program: options.string("program")?.map(PathBuf::from),
-            reorder: options.number("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
-            loss_tolerance: options.number("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
-            latency_tolerance: options.number("latency-tolerance", MOST_LATENCY_MS)?,
-            rates: options.flag("rates")?.unwrap_or(true),
-        };
-        options.finish()?;
-        Ok(adapter)
-    }
-
     fn text(&self, role: &str, links: &[Link]) -> String {
         let mode = if role == LOCAL { "client" } else { "server" };
         let Self { reorder, loss_tolerance, .. } = self;
@@ -107,12 +89,20 @@ impl From<&StageLink> for Link {
 }
 
 impl Adapter for Mlvpn {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "mlvpn";
+
+    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+        Ok(Self {
+            program: options.path("program")?,
+            reorder: options.number("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
+            loss_tolerance: options.number("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
+            latency_tolerance: options.number("latency-tolerance", MOST_LATENCY_MS)?,
+            rates: options.flag("rates")?.unwrap_or(true),
+        })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, ("program", self.program.as_deref()), "mlvpn")?;
+        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpn")?;
         let links: Vec<Link> = ground.links.iter().map(Link::from).collect();
         for role in [REMOTE, LOCAL] {
             let file = pair.write(&format!("{role}.conf"), &self.text(role, &links))?;
@@ -128,8 +118,8 @@ impl Adapter for Mlvpn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parsed;
     use super::*;
-    use crate::contender::tests::plan;
 
     #[test]
     fn configurations_are_those_of_its_manual() {
@@ -140,7 +130,7 @@ mod tests {
             rates,
         };
         let links = [link("wifi", 1, [Some(8_000_000), Some(16_000_000)]), link("eth", 2, [None, None])];
-        let mlvpn = Mlvpn::parse(&plan("mlvpn", "reorder-buffer = 64\nlatency-tolerance = 250")).expect("understood");
+        let mlvpn: Mlvpn = parsed("reorder-buffer = 64\nlatency-tolerance = 250");
         assert_eq!(mlvpn.text(LOCAL, &links), include_str!("golden/mlvpn-local.conf"));
         assert_eq!(mlvpn.text(REMOTE, &links), include_str!("golden/mlvpn-remote.conf"));
     }

@@ -8,15 +8,14 @@ use std::path::PathBuf;
 
 use hawser_config::{PrivateKey, PublicKey};
 
+use super::super::Programs;
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::StageLink;
 
-const KIND: &str = "mlvpn-rs";
 /// The device, and the first link's port. Source: mlvpn.toml.example.
 const DEVICE: &str = "mlvpn0";
 const FIRST_PORT: u16 = 51_000;
@@ -31,15 +30,11 @@ const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 64;
 
 /// Its settings. Plain data.
-struct MlvpnRs {
+pub(super) struct MlvpnRs {
     program: Option<PathBuf>,
     reorder_ms: u32,
     tunes_reordering: bool,
     is_redundant: bool,
-}
-
-pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel::new(MlvpnRs::parse(plan)?)))
 }
 
 /// What a configuration is written from. Borrowed.
@@ -53,18 +48,6 @@ struct End<'a> {
 }
 
 impl MlvpnRs {
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
-        let adapter = Self {
-            program: options.string("program")?.map(PathBuf::from),
-            reorder_ms: options.number("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
-            tunes_reordering: options.flag("auto-reorder")?.unwrap_or(false),
-            is_redundant: options.flag("redundant")?.unwrap_or(false),
-        };
-        options.finish()?;
-        Ok(adapter)
-    }
-
     fn text(&self, end: &End<'_>, links: &str) -> String {
         let End { role, addresses: (v4, v6), key_file, peer, socket } = end;
         let mode = if *role == LOCAL { "client" } else { "server" };
@@ -98,12 +81,19 @@ fn section(name: &str, interface: &str, port: u16, more: &str) -> String {
 }
 
 impl Adapter for MlvpnRs {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "mlvpn-rs";
+
+    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+        Ok(Self {
+            program: options.path("program")?,
+            reorder_ms: options.number("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
+            tunes_reordering: options.flag("auto-reorder")?.unwrap_or(false),
+            is_redundant: options.flag("redundant")?.unwrap_or(false),
+        })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, ("program", self.program.as_deref()), "mlvpnd")?;
+        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpnd")?;
         let [program, setpriv] = [program, setpriv()?];
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local, remote) = (generated()?, generated()?);
@@ -157,8 +147,8 @@ fn addresses(role: &str) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parsed;
     use super::*;
-    use crate::contender::tests::plan;
 
     #[test]
     fn configurations_are_those_of_its_examples() {
@@ -171,7 +161,7 @@ mod tests {
             peer: &peer,
             socket: "/folder/socket",
         };
-        let adapter = MlvpnRs::parse(&plan("mlvpn-rs", "redundant = true")).expect("understood");
+        let adapter: MlvpnRs = parsed("redundant = true");
         let links = section("wifi", "wifi", 51_000, "remote_addr = \"198.51.100.7:51000\"\n");
         assert_eq!(adapter.text(&end(LOCAL), &links), include_str!("golden/mlvpn-rs-local.toml"));
         let words = unprivileged("/bin/mlvpnd", "/folder/local.toml").join(" ");

@@ -14,22 +14,35 @@ use hawser_wire::{Counters, Way};
 
 use self::pair::Pair;
 use super::links::{family, has_lan, host, links_up, tun_ends};
-use super::{Contender, Offer, Program, Transport};
+use super::options::Options;
+use super::{Contender, Make, Offer, Program, Programs, Transport};
 use crate::error::LabError;
-use crate::scenario::Family;
+use crate::scenario::{ContenderPlan, Family};
 use crate::stage::{Ends, Stage, StageLink};
 
 mod certificate;
-pub(super) mod engarde;
-pub(super) mod glorytun;
-pub(super) mod mlvpn;
-pub(super) mod mlvpn_rs;
-pub(super) mod mqvpn;
-pub(super) mod openvpn;
+mod engarde;
+mod glorytun;
+mod mlvpn;
+mod mlvpn_rs;
+mod mqvpn;
+mod openvpn;
 mod pair;
 mod program;
-pub(super) mod wireguard_go;
-pub(super) mod yardstick;
+mod wireguard_go;
+mod yardstick;
+
+/// Every tunnel there is.
+pub(super) static KINDS: [(&str, Make); 8] = [
+    kind::<wireguard_go::WireGuardGo>(),
+    kind::<mlvpn::Mlvpn>(),
+    kind::<mlvpn_rs::MlvpnRs>(),
+    kind::<glorytun::Glorytun>(),
+    kind::<engarde::Engarde>(),
+    kind::<openvpn::OpenVpn>(),
+    kind::<mqvpn::Mqvpn>(),
+    kind::<yardstick::Yardstick>(),
+];
 
 /// How long it may take until a ping is answered, and until every link has carried something.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,9 +51,12 @@ const PING_INTERVAL: Duration = Duration::from_millis(20);
 const PING_DURATION: Duration = Duration::from_millis(100);
 
 /// What is its own of a tunnel program. Plain settings; it starts nothing before it is told to.
-trait Adapter: Send {
+trait Adapter: Send + Sized + 'static {
     /// Its kind, as scenarios call it.
-    fn kind(&self) -> &'static str;
+    const KIND: &'static str;
+
+    /// Its settings: it takes its options, and no more.
+    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError>;
 
     /// The links it is to use, of those that are up.
     fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
@@ -73,10 +89,27 @@ struct Tunnel<A> {
     pair: Option<Pair>,
 }
 
-impl<A: Adapter> Tunnel<A> {
-    const fn new(adapter: A) -> Self {
-        Self { adapter, pair: None }
-    }
+const fn kind<A: Adapter>() -> (&'static str, Make) {
+    (A::KIND, make::<A>)
+}
+
+/// A tunnel as planned, down.
+fn make<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Ok(Box::new(Tunnel { adapter: read::<A>(plan, programs)?, pair: None }))
+}
+
+/// The settings of an adapter.
+fn read<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<A, LabError> {
+    let mut options = Options::new(plan);
+    let adapter = A::parse(plan, &mut options, programs)?;
+    options.finish()?;
+    Ok(adapter)
+}
+
+/// The settings that these options make, in TOML.
+#[cfg(test)]
+fn parsed<A: Adapter>(options: &str) -> A {
+    read(&super::tests::plan(A::KIND, options), &super::tests::programs()).expect("understood")
 }
 
 impl<A: Adapter> Contender for Tunnel<A> {
@@ -86,7 +119,7 @@ impl<A: Adapter> Contender for Tunnel<A> {
         let ends = hosts.unwrap_or(ground.tun);
         let links: Vec<_> = self.adapter.links(stage)?.into_iter().map(|link| &stage.links[link]).collect();
         let before: Vec<_> = links.iter().map(|link| counters(link)).collect();
-        let mut pair = Pair::new(self.adapter.kind())?;
+        let mut pair = Pair::new(A::KIND)?;
         self.adapter.start(&ground, &mut pair)?;
         wait(stage, &ends, &links, &before, &mut pair)?;
         let programs = pair.programs().map(|(role, pid)| Program { role, pid }).collect();

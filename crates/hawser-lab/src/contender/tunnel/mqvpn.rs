@@ -11,16 +11,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hawser_config::PrivateKey;
 
+use super::super::Programs;
 use super::super::links::{family, host, tun_ends};
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, certificate, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::Ends;
 
-const KIND: &str = "mqvpn";
 /// The device, and where the remote end listens. Source: the project's guide.
 const DEVICE: &str = "mqvpn0";
 const PORT: u16 = 443;
@@ -38,7 +37,7 @@ const MOST_PORT: u32 = 65_535;
 const REORDER_PORT: u32 = 443;
 
 /// Its settings. Plain data.
-struct Mqvpn {
+pub(super) struct Mqvpn {
     program: Option<PathBuf>,
     scheduler: &'static str,
     congestion: &'static str,
@@ -47,25 +46,7 @@ struct Mqvpn {
     hybrid: bool,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel::new(Mqvpn::parse(plan)?)))
-}
-
 impl Mqvpn {
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
-        let adapter = Self {
-            program: options.string("program")?.map(PathBuf::from),
-            scheduler: options.word("scheduler", &SCHEDULERS)?,
-            congestion: options.word("congestion", &CONGESTION)?,
-            reorder: options.word("reorder", &REORDER_PROFILES)?,
-            reorder_port: options.number("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
-            hybrid: options.flag("hybrid")?.unwrap_or(false),
-        };
-        options.finish()?;
-        Ok(adapter)
-    }
-
     fn remote_text(&self, endpoint: IpAddr, server: IpAddr, key: &str, [certificate, private]: [&str; 2]) -> String {
         let listen = SocketAddr::new(endpoint, PORT);
         let egress = if self.hybrid { format!("EgressAllow = {}\n", host(server)) } else { String::new() };
@@ -109,8 +90,17 @@ impl Mqvpn {
 }
 
 impl Adapter for Mqvpn {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "mqvpn";
+
+    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+        Ok(Self {
+            program: options.path("program")?,
+            scheduler: options.word("scheduler", &SCHEDULERS)?,
+            congestion: options.word("congestion", &CONGESTION)?,
+            reorder: options.word("reorder", &REORDER_PROFILES)?,
+            reorder_port: options.number("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
+            hybrid: options.flag("hybrid")?.unwrap_or(false),
+        })
     }
 
     /// The client has the pool's address, the server ours.
@@ -123,7 +113,7 @@ impl Adapter for Mqvpn {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, ("program", self.program.as_deref()), "mqvpn")?;
+        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mqvpn")?;
         if ground.hosts.is_some() {
             let what = "a way through mqvpn for hosts behind its ends".to_owned();
             return Err(LabError::Missing { what, hint: "compare mqvpn in a network without `lan`".to_owned() });
@@ -148,17 +138,17 @@ impl Adapter for Mqvpn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parsed;
     use super::*;
-    use crate::contender::tests::plan;
 
     #[test]
     fn configurations_are_those_of_its_guide() {
         let endpoint = [198, 51, 100, 7].into();
         let options = "scheduler = \"minrtt\"\nreorder = \"cellular_bond\"\nhybrid = true";
-        let mqvpn = Mqvpn::parse(&plan("mqvpn", options)).expect("understood");
+        let mqvpn: Mqvpn = parsed(options);
         let remote = mqvpn.remote_text(endpoint, [10, 77, 0, 1].into(), "a2V5", ["/cert", "/key"]);
         assert_eq!(remote, include_str!("golden/mqvpn-remote.conf"));
-        let mqvpn = Mqvpn::parse(&plan("mqvpn", "")).expect("understood");
+        let mqvpn: Mqvpn = parsed("");
         assert_eq!(mqvpn.local_text(endpoint, "a2V5", &["wifi", "eth"]), include_str!("golden/mqvpn-local.conf"));
     }
 }

@@ -6,16 +6,15 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::super::Programs;
 use super::super::links::{choose, steer};
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, certificate, program};
+use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Ends, Stage};
 
-const KIND: &str = "openvpn";
 /// The devices, and where the remote end listens. Source: openvpn(8).
 const DEVICE: &str = "ovpn0";
 const PORT: u16 = 1194;
@@ -25,7 +24,7 @@ const CIPHERS: [&str; 3] = ["AES-128-GCM", "AES-256-GCM", "CHACHA20-POLY1305"];
 const PREFIX_V6: u8 = 64;
 
 /// Its settings. Plain data.
-struct OpenVpn {
+pub(super) struct OpenVpn {
     label: String,
     program: Option<PathBuf>,
     link: Option<String>,
@@ -45,24 +44,7 @@ struct End<'a> {
     fingerprint: &'a str,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel::new(OpenVpn::parse(plan)?)))
-}
-
 impl OpenVpn {
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
-        let adapter = Self {
-            label: plan.label.clone(),
-            program: options.string("program")?.map(PathBuf::from),
-            link: options.string("link")?,
-            protocol: options.word("protocol", &["udp", "tcp"])?,
-            cipher: options.word("cipher", &CIPHERS)?,
-        };
-        options.finish()?;
-        Ok(adapter)
-    }
-
     fn text(&self, end: &End<'_>) -> String {
         let End { role, outer, tun, files: [certificate, key], fingerprint } = end;
         let is_local = *role == LOCAL;
@@ -92,8 +74,16 @@ impl OpenVpn {
 }
 
 impl Adapter for OpenVpn {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "openvpn";
+
+    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+        Ok(Self {
+            label: plan.label.clone(),
+            program: options.path("program")?,
+            link: options.string("link")?,
+            protocol: options.word("protocol", &["udp", "tcp"])?,
+            cipher: options.word("cipher", &CIPHERS)?,
+        })
     }
 
     fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
@@ -101,7 +91,7 @@ impl Adapter for OpenVpn {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, ("program", self.program.as_deref()), "openvpn")?;
+        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "openvpn")?;
         let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         steer(ground.stage, link, PORT, &mut pair.undo)?;
         let (local, remote) = (certificate::made(LOCAL)?, certificate::made(REMOTE)?);
@@ -130,8 +120,8 @@ impl Adapter for OpenVpn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parsed;
     use super::*;
-    use crate::contender::tests::plan;
     use crate::scenario::Family;
 
     #[test]
@@ -143,9 +133,9 @@ mod tests {
             files: ["/cert", "/key"],
             fingerprint: "AB:CD",
         };
-        let openvpn = OpenVpn::parse(&plan("openvpn", "")).expect("understood");
+        let openvpn: OpenVpn = parsed("");
         assert_eq!(openvpn.text(&end(LOCAL, Family::V4)), include_str!("golden/openvpn-local.conf"));
-        let openvpn = OpenVpn::parse(&plan("openvpn", "protocol = \"tcp\"")).expect("understood");
+        let openvpn: OpenVpn = parsed("protocol = \"tcp\"");
         assert_eq!(openvpn.text(&end(REMOTE, Family::V6)), include_str!("golden/openvpn-remote-tcp.conf"));
     }
 }

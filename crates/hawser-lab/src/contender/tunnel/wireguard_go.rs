@@ -8,34 +8,29 @@ use std::path::PathBuf;
 
 use hawser_config::PrivateKey;
 
+use super::super::Programs;
 use super::super::links::{choose, steer};
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel};
+use super::{Adapter, Ground, LOCAL, REMOTE};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 use crate::wireguard::{self, PORT, configuration, device, launch};
 
 /// Its settings. Plain data.
-struct WireGuardGo {
+pub(super) struct WireGuardGo {
     label: String,
     link: Option<String>,
     cache: PathBuf,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
-    let link = options.string("link")?;
-    options.finish()?;
-    let adapter = WireGuardGo { label: plan.label.clone(), link, cache: programs.cache.clone() };
-    Ok(Box::new(Tunnel::new(adapter)))
-}
-
 impl Adapter for WireGuardGo {
-    fn kind(&self) -> &'static str {
-        "wireguard-go"
+    const KIND: &'static str = "wireguard-go";
+
+    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+        let link = options.string("link")?;
+        Ok(Self { label: plan.label.clone(), link, cache: programs.cache.clone() })
     }
 
     fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {

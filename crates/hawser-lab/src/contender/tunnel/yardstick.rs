@@ -5,17 +5,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::super::Programs;
 use super::super::links::choose;
 use super::super::options::Options;
-use super::super::{Contender, Programs};
 use super::pair::Pair;
 use super::program::find;
-use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel};
+use super::{Adapter, Ground, LOCAL, REMOTE};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 
-const KIND: &str = "yardstick";
 /// Where both listen.
 const PORT: u16 = 4921;
 /// From what both derive their key. It guards nothing: the traffic is our own.
@@ -24,27 +23,22 @@ const SECRET: &str = "measured, not guarded";
 const CIPHERS: [&str; 2] = ["aes-128-gcm", "chacha20-poly1305"];
 
 /// Its settings. Plain data.
-struct Yardstick {
+pub(super) struct Yardstick {
     label: String,
     link: Option<String>,
     cipher: String,
     program: Option<PathBuf>,
 }
 
-pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
-    let link = options.string("link")?;
-    let cipher = options.word("cipher", &CIPHERS)?.to_owned();
-    let told = options.string("program")?.map(PathBuf::from);
-    options.finish()?;
-    let beside = programs.hawser.with_file_name(KIND);
-    let program = told.or_else(|| beside.is_file().then_some(beside));
-    Ok(Box::new(Tunnel::new(Yardstick { label: plan.label.clone(), link, cipher, program })))
-}
-
 impl Adapter for Yardstick {
-    fn kind(&self) -> &'static str {
-        KIND
+    const KIND: &'static str = "yardstick";
+
+    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+        let link = options.string("link")?;
+        let cipher = options.word("cipher", &CIPHERS)?.to_owned();
+        let beside = programs.hawser.with_file_name(Self::KIND);
+        let program = options.path("program")?.or_else(|| beside.is_file().then_some(beside));
+        Ok(Self { label: plan.label.clone(), link, cipher, program })
     }
 
     fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
@@ -52,7 +46,7 @@ impl Adapter for Yardstick {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = find(KIND, ("program", self.program.as_deref()), KIND)?;
+        let program = find(Self::KIND, ("program", self.program.as_deref()), Self::KIND)?;
         let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         let home = SocketAddr::new(ground.stage.address(link), PORT).to_string();
         let far = SocketAddr::new(ground.links[link].far_address, PORT).to_string();

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use hawser_config::{Scheduler, Transport};
+use hawser_config::{Keyword, Transport};
 use hawser_core::flows::{FlowId, FlowPath, FlowShare, FlowSnapshot, LargestFlows};
 use hawser_core::units::ByteCount;
 use tokio::sync::oneshot;
@@ -20,7 +20,6 @@ use super::reload::Places;
 use crate::api::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
 use crate::run::messages::Command;
 use crate::run::plan::SocketPlan;
-use crate::run::terms;
 
 /// The interval that rates are of.
 const EVERY: Duration = Duration::from_secs(1);
@@ -94,7 +93,7 @@ pub fn compose(places: &Places, plans: &[SocketPlan], told: &LargestFlows, now: 
             remote_address: remote,
             remote_port: ports.map(|(_, remote)| remote).filter(|_| !is_icmp(protocol)),
             rule: flow.treatment.and_then(|(rule, _)| Some(rule? + 1)),
-            scheduler: flow.treatment.map(|(_, treatment)| scheduler(terms::name(treatment.scheduler))),
+            scheduler: flow.treatment.map(|(_, treatment)| treatment.scheduler.word().to_owned()),
             tx_bytes_per_s: per_second(flow.sent_lately),
             rx_bytes_per_s: per_second(flow.received_lately),
             tx_bytes: flow.sent.0,
@@ -104,10 +103,6 @@ pub fn compose(places: &Places, plans: &[SocketPlan], told: &LargestFlows, now: 
         })
     };
     Flows { schema: FLOWS_SCHEMA, interval_s, flows: told.flows.iter().filter_map(one).collect() }
-}
-
-fn scheduler(scheduler: Scheduler) -> String {
-    scheduler.to_string()
 }
 
 fn path(plans: &[SocketPlan], share: &FlowShare) -> Option<FlowPathStatus> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hawser_config::{Config, Link, Peer, Transport};
+use hawser_config::{Config, Keyword, Link, Peer, Transport};
 use hawser_core::endpoint::Refusal;
 use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
@@ -67,7 +67,7 @@ pub fn compose(
         uptime_s: uptime.as_secs_f64(),
         protocol: Version::OURS.to_string(),
         peers: peers.iter().map(one).collect(),
-        scheduler: config.traffic.scheduler.to_string(),
+        scheduler: config.traffic.scheduler.word().to_owned(),
         links: links.iter().map(|link| link_status(link, usage, paused)).collect(),
         rules: rules::status(config, plans, state),
         packet_busy_s: state.busy.as_secs_f64(),

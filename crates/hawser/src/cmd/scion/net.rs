@@ -7,12 +7,12 @@ use std::process::Command;
 
 use clap::{Args, Subcommand};
 use hawser_lab::localnet::supervise::{self, Answer, Keeping, Order};
-use hawser_lab::localnet::{Services, Status, Topology, TopologyError};
+use hawser_lab::localnet::{Services, Status, Topology};
 use hawser_lab::{LabError, go};
 
 use super::super::lab::told;
 use super::super::output::print;
-use crate::failure::{Failure, faults};
+use crate::failure::Failure;
 
 mod table;
 
@@ -169,15 +169,4 @@ fn status(which: &Which, json: bool) -> Result<(), Failure> {
 
 fn build() -> Result<Services, Failure> {
     Services::build(&go::cache(), &|line| eprintln!("{line}")).map_err(told)
-}
-
-impl From<TopologyError> for Failure {
-    fn from(error: TopologyError) -> Self {
-        let hint = error.hint();
-        let shown = match &error {
-            TopologyError::Faulty { text, errors, .. } => faults(text, errors),
-            _ => String::new(),
-        };
-        Failure::faulty(hint, shown, error)
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hawser_config::{Config, LinkName, Rule};
+use hawser_config::{Config, Keyword, LinkName, Rule};
 use hawser_core::rules::RuleId;
 use hawser_core::session::PathSnapshot;
 use hawser_core::units::LinkTag;
@@ -28,7 +28,7 @@ pub fn status(config: &Config, plans: &[SocketPlan], state: &State) -> Vec<RuleS
     };
     let of_rule = |rule: &Rule, id: RuleId| RuleStatus {
         matches: rule.matches(),
-        scheduler: rule.scheduler.unwrap_or(config.traffic.scheduler).to_string(),
+        scheduler: rule.scheduler.unwrap_or(config.traffic.scheduler).word().to_owned(),
         via: rule.via.iter().map(ToString::to_string).collect(),
         weights: rule.weights.iter().map(|(name, parts)| (name.to_string(), *parts)).collect(),
         strict: rule.strict,
@@ -45,7 +45,7 @@ pub fn status(config: &Config, plans: &[SocketPlan], state: &State) -> Vec<RuleS
     });
     let rest = RuleStatus {
         matches: "everything else".to_owned(),
-        scheduler: config.traffic.scheduler.to_string(),
+        scheduler: config.traffic.scheduler.word().to_owned(),
         sent_bytes: sent(RuleId::default()),
         ..RuleStatus::default()
     };
