@@ -34,8 +34,8 @@ use crate::state::{Change, Entry, Revision, Watched};
 /// A server that is there answers within some round trips, or while etcd elects, which takes its election timeout (one
 /// second by default) and more.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
-/// The same for a connection with TLS.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A connection with TLS takes two round trips before it carries anything (RFC 8446).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 /// A connection that is silent is asked (HTTP/2 PING), and given up without an answer.
 const PING_EVERY: Duration = Duration::from_secs(2);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);

@@ -8,26 +8,26 @@
 //!
 //! Whoever asks reads a [`View`]: what is known, and whether etcd is reached. Nothing here is waited for by packets.
 
-use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hawser_config::{PeerName, PublicKey};
 use hawser_core::units::Time;
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use crate::client::{Access, Client, Fault, If, LeaseId, Watch, Write};
-use crate::keys::{Key, MemberName, Prefix};
-use crate::record::{Load, Member, Record as _};
-use crate::roster::{Cache, HubPeer, Roster};
-use crate::state::{Begin, Heard, Revision, State, Touched};
+use crate::client::{Client, Fault, LeaseId, Listed, Watch, Write};
+use crate::keys::Key;
+use crate::record::{Load, Record as _};
+use crate::state::{Begin, Heard, Revision, State, Touched, Watched};
 
 mod due;
+mod handle;
 
-pub use due::{Own, due};
+pub use due::Own;
+use due::due;
+pub use handle::{Handle, Leaving, Reach, Settings, View};
 
 /// A lease outlives two rounds that are lost.
 const ROUNDS: u32 = 3;
@@ -41,143 +41,6 @@ const PAUSE_MOST: Duration = Duration::from_secs(3);
 /// A member that ends waits this long for etcd to hear of it: its lease ends without.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What a member begins with. Owned data.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// How etcd is reached.
-    pub access: Access,
-    /// Where the hub's keys are.
-    pub prefix: Prefix,
-    /// How long the member counts as there.
-    pub lease: Duration,
-    /// Its name.
-    pub name: MemberName,
-    /// What it says of itself.
-    pub member: Member,
-    /// What it remembers.
-    pub cache: Cache,
-    /// CLOCK_BOOTTIME: it counts while the machine sleeps.
-    pub clock: fn() -> Time,
-}
-
-/// Whether etcd is reached. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// It answers, since then.
-    Reached(Time),
-    /// It does not, since then; why.
-    Away(Time, String),
-}
-
-/// What is known. Owned data; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct View {
-    /// Everything; as it was when etcd was reached last.
-    pub state: Arc<State>,
-    /// Whom members serve: from etcd, or remembered until it was reached.
-    pub roster: Arc<Roster>,
-    /// Whether etcd is reached.
-    pub reach: Reach,
-    /// All that was written before then is known; none before etcd was reached.
-    pub confirmed: Option<Time>,
-    /// Why something that the member wants to write is not; none where it is.
-    pub unwritten: Option<String>,
-    client: Option<Client>,
-}
-
-/// The driver as the portal sees it. It runs from the start; the portal owns it.
-#[derive(Debug)]
-pub struct Handle {
-    views: watch::Receiver<View>,
-    own: watch::Sender<Own>,
-    ended: tokio::task::JoinHandle<()>,
-}
-
-impl Handle {
-    /// Starts it, inside a runtime.
-    pub fn start(settings: Settings) -> Self {
-        let now = (settings.clock)();
-        let roster = Arc::new(settings.cache.roster.clone());
-        let own = Own { revoked: settings.cache.pending.clone(), ..Own::default() };
-        let view = View {
-            state: Arc::default(),
-            roster,
-            reach: Reach::Away(now, "it was not reached yet".to_owned()),
-            confirmed: None,
-            unwritten: None,
-            client: None,
-        };
-        let (views, seen) = watch::channel(view.clone());
-        let (own, wanted) = watch::channel(own);
-        let driver = Driver { settings, view, state: State::default(), views, wanted, written: Load::default() };
-        Self { views: seen, own, ended: tokio::spawn(driver.run()) }
-    }
-
-    /// The next view; never, once the driver is gone.
-    pub async fn next(&mut self) -> View {
-        if self.views.changed().await.is_err() {
-            pending::<()>().await;
-        }
-        self.views.borrow_and_update().clone()
-    }
-
-    /// The view of the moment.
-    pub fn view(&self) -> View {
-        self.views.borrow().clone()
-    }
-
-    /// For whoever waits for a change beside.
-    pub fn views(&self) -> watch::Receiver<View> {
-        self.views.clone()
-    }
-
-    /// What the member wants to have written from now on; `change` says whether it changed anything. So does this.
-    pub fn want(&self, change: impl FnOnce(&mut Own) -> bool) -> bool {
-        self.own.send_if_modified(change)
-    }
-
-    /// Who was revoked here, and is not in etcd yet.
-    pub fn pending(&self) -> BTreeMap<PublicKey, PeerName> {
-        self.own.borrow().revoked.clone()
-    }
-
-    /// The member ends: others need not wait for its lease.
-    pub async fn leave(self) {
-        drop(self.own);
-        // The lease ends by itself.
-        let _ = timeout(LEAVE_TIMEOUT, self.ended).await;
-    }
-}
-
-impl View {
-    /// Writes a new peer.
-    ///
-    /// # Errors
-    /// Why it is none, or cannot be one now.
-    pub async fn add(&self, peer: &HubPeer) -> Result<(), String> {
-        let client = self.client.as_ref().ok_or_else(|| self.away())?;
-        if let Some(why) = self.state.objection(peer) {
-            return Err(why);
-        }
-        let record = crate::record::Peer { key: peer.key, allowed_ips: peer.allowed_ips.clone() };
-        let (new, revoked) = (Key::Peer(peer.name.clone()), Key::Revoked(peer.key));
-        let holds = vec![If::Absent(new.clone()), If::Absent(revoked)];
-        match client.commit("write peer", holds, vec![Write::Put(new, record.encode())]).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err("the name is taken, or its key is revoked".to_owned()),
-            Err(fault) => Err(fault.to_string()),
-        }
-    }
-
-    /// Why nothing can be written.
-    pub fn away(&self) -> String {
-        match &self.reach {
-            Reach::Away(_, why) => format!("etcd is not reached: {why}"),
-            Reach::Reached(_) => "etcd is not reached: the connection ended".to_owned(),
-        }
-    }
-}
-
 /// It lives as long as the portal.
 struct Driver {
     settings: Settings,
@@ -185,8 +48,8 @@ struct Driver {
     state: State,
     views: watch::Sender<View>,
     wanted: watch::Receiver<Own>,
-    /// The load that etcd knows.
-    written: Load,
+    /// The load that etcd knows; none where it knows none for sure.
+    written: Option<Load>,
 }
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
@@ -210,8 +73,15 @@ struct Session {
 struct Round {
     begun: Time,
     lease: Option<LeaseId>,
-    /// Why there is none.
-    unwritten: Option<Fault>,
+    /// What came of writing the member; none where it was there.
+    written: Option<Result<(), Fault>>,
+}
+
+/// Whether a connection goes on.
+#[derive(PartialEq)]
+enum Next {
+    GoOn,
+    ListAgain,
 }
 
 /// How a connection ended.
@@ -250,24 +120,27 @@ impl Driver {
         }
     }
 
-    /// Steps 1 to 3 with one server.
-    async fn serve(&mut self, client: Client) -> Result<End, Fault> {
+    /// Step 1 with one server.
+    async fn begin(&mut self, client: Client) -> Result<Session, Fault> {
         let (cluster, revision) = client.now().await?;
         let from = match self.state.begin(cluster, revision) {
             Begin::From(revision) => revision,
             Begin::List => {
                 let listed = client.list().await?;
                 let revision = listed.revision;
-                self.state.replace(&self.settings.prefix, listed.cluster, revision, listed.entries);
-                self.tell_all();
+                self.take(listed)?;
                 Revision(revision.0 + 1)
             }
         };
         let watch = client.watch(from).await?;
         self.view.client = Some(client.clone());
         let pause = Instant::now();
-        let mut session =
-            Session { client, watch, lease: None, round: None, asked: None, writing: None, news: true, pause };
+        Ok(Session { client, watch, lease: None, round: None, asked: None, writing: None, news: true, pause })
+    }
+
+    /// Steps 1 to 3 with one server.
+    async fn serve(&mut self, client: Client) -> Result<End, Fault> {
+        let mut session = self.begin(client).await?;
         let every = self.settings.lease / ROUNDS;
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -275,17 +148,8 @@ impl Driver {
             self.begin_to_write(&mut session);
             tokio::select! {
                 watched = session.watch.next() => {
-                    let watched = watched?;
-                    if let Some((begun, _)) = session.asked.take_if(|_| watched.answered) {
-                        self.confirm(begun);
-                    }
-                    match self.state.hear(&self.settings.prefix, watched) {
-                        Heard::Changed(touched) => {
-                            session.news |= touched != Touched::default();
-                            self.tell(&touched);
-                        }
-                        Heard::ListAgain => return Ok(End::ListAgain),
-                        Heard::Lost(reason) => return Err(Fault::new("watch members and peers", reason)),
+                    if self.hear(&mut session, watched?)? == Next::ListAgain {
+                        return Ok(End::ListAgain);
                     }
                 }
                 _ = ticks.tick() => {
@@ -293,16 +157,16 @@ impl Driver {
                     self.begin_round(&mut session)?;
                 }
                 done = finished(&mut session.round) => {
-                    let Round { begun, lease, unwritten } = done?;
+                    let Round { begun, lease, written } = done?;
                     session.lease = lease;
-                    self.note_unwritten(unwritten.as_ref());
+                    written.iter().for_each(|written| self.note_written(written));
                     session.asked.get_or_insert((begun, Instant::now()));
                     session.watch.ask();
                 }
                 written = finished(&mut session.writing) => {
                     session.news = true;
-                    if let Err(fault) = written {
-                        self.note_unwritten(Some(&fault));
+                    self.note_written(&written);
+                    if written.is_err() {
                         session.pause = Instant::now() + every;
                     }
                 }
@@ -319,6 +183,22 @@ impl Driver {
                     return Ok(End::Left);
                 }
             }
+        }
+    }
+
+    /// What the watch says.
+    fn hear(&mut self, session: &mut Session, watched: Watched) -> Result<Next, Fault> {
+        if let Some((begun, _)) = session.asked.take_if(|_| watched.answered) {
+            self.confirm(begun);
+        }
+        match self.state.hear(&self.settings.prefix, watched) {
+            Heard::Changed(touched) => {
+                session.news |= touched != Touched::default();
+                self.tell(&touched);
+                Ok(Next::GoOn)
+            }
+            Heard::ListAgain => Ok(Next::ListAgain),
+            Heard::Lost(reason) => Err(Fault::new("watch members and peers", reason)),
         }
     }
 
@@ -352,8 +232,8 @@ impl Driver {
             // What comes of it is seen by the watch: only then is it known what is still due.
             session.pause = Instant::now() + WATCH_BEHIND;
             session.writing = Some(Box::pin(async move { batch.write(&client).await }));
-        } else if let Some(lease) = session.lease.filter(|_| own.load != self.written) {
-            self.written = own.load;
+        } else if let Some(lease) = session.lease.filter(|_| Some(own.load) != self.written) {
+            self.written = Some(own.load);
             let put = vec![Write::Put(Key::Load(self.settings.name.clone()), own.load.encode())];
             session.writing = Some(Box::pin(async move { client.put_leased("write load", lease, put).await }));
         }
@@ -382,8 +262,11 @@ impl Driver {
         self.send();
     }
 
-    fn note_unwritten(&mut self, fault: Option<&Fault>) {
-        let why = fault.map(ToString::to_string);
+    fn note_written(&mut self, written: &Result<(), Fault>) {
+        let why = written.as_ref().err().map(ToString::to_string);
+        if why.is_some() {
+            self.written = None;
+        }
         if self.view.unwritten != why {
             if let Some(why) = &why {
                 tracing::warn!(error = why, "etcd takes nothing from this member");
@@ -404,8 +287,17 @@ impl Driver {
         self.send();
     }
 
-    fn tell_all(&mut self) {
+    /// Step 1. A cluster that was made anew knows nobody yet: peers are not sent away for that.
+    fn take(&mut self, Listed { cluster, revision, entries }: Listed) -> Result<(), Fault> {
+        let mut state = State::default();
+        state.replace(&self.settings.prefix, cluster, revision, entries);
+        let is_another = self.view.cluster.is_some_and(|known| known != cluster);
+        if is_another && state.roster().is_empty() && !self.view.roster.is_empty() {
+            return Err(Fault::new("list members and peers", "this is another etcd than before, and it has no peers"));
+        }
+        (self.state, self.view.cluster) = (state, Some(cluster));
         self.tell(&Touched { roster: true, members: true, ..Touched::default() });
+        Ok(())
     }
 
     fn send(&self) {
@@ -424,14 +316,14 @@ async fn round(
     if let Some(lease) = lease
         && !client.keep_alive(lease).await?.is_zero()
     {
-        return Ok(Round { begun, lease: Some(lease), unwritten: None });
+        return Ok(Round { begun, lease: Some(lease), written: None });
     }
     match client.register(length, writes).await {
-        Ok(lease) => Ok(Round { begun, lease: Some(lease), unwritten: None }),
+        Ok(lease) => Ok(Round { begun, lease: Some(lease), written: Some(Ok(())) }),
         Err(fault) => {
             // It may be full, or refuse this user: what it tells is good all the same.
             client.now().await?;
-            Ok(Round { begun, lease: None, unwritten: Some(fault) })
+            Ok(Round { begun, lease: None, written: Some(Err(fault)) })
         }
     }
 }

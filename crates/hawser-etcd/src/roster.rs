@@ -32,6 +32,11 @@ pub struct Roster {
 }
 
 impl Roster {
+    /// Whether nobody is named in it.
+    pub fn is_empty(&self) -> bool {
+        self.peers.is_empty() && self.refused.is_empty() && self.revoked.is_empty()
+    }
+
     /// Without whoever has a key of these, too.
     pub fn without(mut self, revoked: &BTreeMap<PublicKey, PeerName>) -> Self {
         self.peers.retain(|peer| !revoked.contains_key(&peer.key));
@@ -90,6 +95,8 @@ pub struct Cache {
     pub roster: Roster,
     /// Who was revoked here, and is not in etcd yet.
     pub pending: BTreeMap<PublicKey, PeerName>,
+    /// The cluster that all that was read from.
+    pub cluster: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,6 +107,7 @@ struct Saved {
     peers: Vec<SavedPeer>,
     revoked: BTreeMap<String, String>,
     pending: BTreeMap<String, String>,
+    cluster: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,6 +134,7 @@ impl Cache {
             peers: self.roster.peers.iter().map(peer).collect(),
             revoked: keys(&self.roster.revoked),
             pending: keys(&self.pending),
+            cluster: self.cluster,
         };
         // Strings, lists and a number can be written.
         serde_json::to_string(&saved).unwrap_or_default()
@@ -156,7 +165,7 @@ impl Cache {
             refused: BTreeMap::new(),
             revoked: keys(saved.revoked)?,
         };
-        Ok(Self { roster, pending: keys(saved.pending)? })
+        Ok(Self { roster, pending: keys(saved.pending)?, cluster: saved.cluster })
     }
 }
 

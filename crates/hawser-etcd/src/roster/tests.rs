@@ -56,7 +56,7 @@ fn the_cache_reads_as_it_is_written_and_is_one_hubs() {
     let home = PeerName::parse("home").expect("a name");
     let mut roster = roster(vec![peer("branch", 2, "10.2.0.0/16")]);
     roster.revoked.insert(key(7), home.clone());
-    let cache = Cache { roster, pending: BTreeMap::from([(key(8), home)]) };
+    let cache = Cache { roster, pending: BTreeMap::from([(key(8), home)]), cluster: Some(7) };
     let text = cache.encode("/hawser/hub/");
     assert_eq!(Cache::decode(&text, "/hawser/hub/"), Ok(cache));
     assert_eq!(Cache::decode(&text, "/hawser/other/"), Ok(Cache::default()));
