@@ -3,7 +3,7 @@
 //! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch.
 //! 2. Each third of the lease a round: the lease is renewed, or taken anew, and the watch is asked for a sign of life.
 //!    Only a quorum renews, so that a round that is over shows that what was heard is all that there was.
-//! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due`]).
+//! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]).
 //! 4. A call that fails ends the connection. The next server is tried at once, then later and later.
 //!
 //! Whoever asks reads a [`View`]: what is known, and whether etcd is reached. Nothing here is waited for by packets.

@@ -123,11 +123,6 @@ pub struct State {
 }
 
 impl State {
-    /// Whether it was ever read.
-    pub fn is_known(&self) -> bool {
-        self.cluster.is_some()
-    }
-
     /// Step 2: the cluster says that it is this one, and at this revision. One that was restored from a copy is behind.
     pub fn begin(&self, cluster: u64, revision: Revision) -> Begin {
         let goes_on = self.cluster == Some(cluster) && self.revision <= revision;
@@ -279,11 +274,6 @@ impl State {
     /// The highest epoch of a peer that was seen, and when that was written.
     pub fn seen(&self, key: &PublicKey) -> Option<(Revision, Seen)> {
         self.epochs.get(key).copied()
-    }
-
-    /// All of them.
-    pub fn epochs(&self) -> impl Iterator<Item = (&PublicKey, Seen)> {
-        self.epochs.iter().map(|(key, (_, seen))| (key, *seen))
     }
 
     /// The key of a peer.

@@ -159,7 +159,7 @@ impl Revoke {
             return print(&format!("revoked: no member serves {name} any more\n"));
         }
         let why = told["why"].as_str().unwrap_or_default();
-        let error = format!("revoke peer {name}: this member serves it no more, the others do not know: {why}");
+        let error = format!("revoke peer {name}: done at this member, and not in etcd yet: {why}");
         let hint = "this member tells etcd as soon as that answers; until then run it at each member";
         Err(Failure::failed(error).hint(hint))
     }
