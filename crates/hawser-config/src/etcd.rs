@@ -222,5 +222,19 @@ fn prefix(value: &DeValue<'_>) -> Result<String, Fault> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "etcd"))]
 mod tests;
+
+#[cfg(all(test, not(feature = "etcd")))]
+mod tests {
+    use super::super::Config;
+
+    #[test]
+    fn a_program_without_it_says_so() {
+        let text = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n\
+                    [tun]\naddresses = [\"10.77.0.1/24\"]\n[hub]\nname = \"a\"\netcd = [\"http://127.0.0.1\"]\n";
+        let faults = Config::parse(text, "t.toml").expect_err("it needs etcd");
+        assert_eq!(faults[0].message, "`etcd`: etcd is not supported in this version");
+        assert_eq!(faults[0].hint.as_deref(), Some("this program was built without it: leave `etcd` out"));
+    }
+}

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use hawser_config::{Config, Peer, PeerName, PresharedKey, PublicKey};
-use hawser_core::units::PeerId;
 use hawser_etcd::driver::View;
 use hawser_etcd::record::Load;
 use hawser_etcd::roster::HubPeer;
@@ -129,9 +128,13 @@ impl Serving<'_> {
         }
         let bytes: u64 = status.peers.iter().map(|peer| peer.rx_bytes + peer.tx_bytes).sum();
         let rate_bps = (bytes.saturating_sub(store.meter.bytes) as f64 * 8.0 / elapsed.as_secs_f64()) as u64;
+        let roles = state.standings.iter().filter_map(|(_, standing)| match standing {
+            Standing::Member { role, .. } => Some(*role),
+            _ => None,
+        });
+        let roles: Vec<Role> = roles.collect();
         let count = |wanted: &[Role]| {
-            let is = |standing: &&(PeerId, Standing)| matches!(standing.1, Standing::Member { role, .. } if wanted.contains(&role));
-            u32::try_from(state.standings.iter().filter(is).count()).unwrap_or(u32::MAX)
+            u32::try_from(roles.iter().filter(|role| wanted.contains(role)).count()).unwrap_or(u32::MAX)
         };
         let (active, standby) = (count(&[Role::Owner, Role::Lapsed]), count(&[Role::Standby]));
         let load = Load { active, standby, rate_bps };
