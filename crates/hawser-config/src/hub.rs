@@ -1,10 +1,12 @@
-//! A hub's configuration: `standby` of a [[peer]], which names the other members, and `[hub]` of a member itself.
+//! A hub's configuration: `standby` of a [[peer]], which names the other members, and `[hub]` of a member itself, with
+//! what it says of `etcd`.
 
 use std::collections::BTreeSet;
 
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Faults};
+use super::etcd::{self, Etcd};
 use super::kinds::integer;
 use super::links::Peer;
 use super::parsers::peer_name;
@@ -20,6 +22,8 @@ const TABLE_LOCAL: u32 = 255;
 pub struct Hub {
     /// The kernel's table that the networks of peers are announced in.
     pub table: u32,
+    /// Where members, peers and revocations are kept for all members; none: in each member's files.
+    pub etcd: Option<Etcd>,
 }
 
 impl Config {
@@ -40,7 +44,13 @@ pub(super) fn section(table: &mut Table<'_, '_, '_>) -> Hub {
                 .hint("leave it out for the main table, or choose a number: table = 4920"))
         }
     });
-    Hub { table: number.unwrap_or(TABLE_MAIN) }
+    Hub { table: number.unwrap_or(TABLE_MAIN), etcd: etcd::read(table) }
+}
+
+/// Whether peers come from etcd, so that the file need not have any.
+pub(super) fn has_etcd(tree: &DeTable<'_>) -> bool {
+    let hub = tree.get("hub").and_then(|hub| hub.get_ref().as_table());
+    hub.is_some_and(|hub| hub.contains_key("etcd"))
 }
 
 /// The names of peers that are another's standby, right or wrong.

@@ -4,11 +4,12 @@
 //! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what
 //!    nobody asked for is unknown, by the [`schema`]. `error` gives faults their places.
 //! 2. Each section has its type and its reader: `sections`, `links`, `rules` (`rule_values`, `marks`), `forward`,
-//!    `takeover`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
+//!    `takeover`, `hub`, `etcd`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
 //! 3. `together` looks at what must fit together across sections.
 //! 4. [`read`] does all that for a file and those of peers beside it (`load`).
 
 mod error;
+mod etcd;
 mod forward;
 mod hub;
 mod key;
@@ -34,6 +35,7 @@ mod words;
 use std::net::SocketAddr;
 
 pub use error::{ConfigError, Span};
+pub use etcd::{Etcd, EtcdTls, EtcdUrl};
 pub use forward::Forward;
 pub use hub::Hub;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
@@ -82,7 +84,7 @@ pub struct Config {
     pub nat: Nat,
     /// The links, in the order of the file.
     pub links: Vec<Link>,
-    /// The peers, in the order of the file; at least one.
+    /// The peers, in the order of the file; at least one, unless others come from `peers.d` or etcd.
     pub peers: Vec<Peer>,
     /// How packets are treated.
     pub traffic: Traffic,
@@ -127,7 +129,7 @@ impl Config {
     fn of(file: &mut Document<'_, '_, '_>, others: Option<&[Peer]>) -> Option<Self> {
         file.demand("portal", "private_key_file = \"/etc/hawser/private.key\"");
         file.demand("tun", "addresses = [\"10.77.0.2/24\"]");
-        if others.is_none() {
+        if others.is_none() && !hub::has_etcd(file.tree) {
             file.demand("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]");
         }
         let portal = file.one("portal", sections::portal);

@@ -67,6 +67,9 @@ pub const SCHEMA: &[SectionSchema] = &[
     ]),
     single("metrics", &["listen"]),
     single("web", &["listen"]),
-    single("hub", &["table"]),
+    single("hub", &[
+        "table", "etcd", "etcd_ca", "etcd_certificate", "etcd_key", "etcd_prefix", "etcd_lease", "etcd_strict", "name",
+        "endpoints", "weight", "rack",
+    ]),
     single("log", &["format"]),
 ];

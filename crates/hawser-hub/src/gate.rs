@@ -160,6 +160,21 @@ impl Gate {
         self.wards.iter().all(|ward| ward.ownership.forwards_until() == Time::ZERO)
     }
 
+    /// A claim of a peer was heard of from anybody but the peer: a higher one fences this member.
+    pub fn handle_hearsay(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        claim: Claim,
+        endpoint: &mut Endpoint,
+        sink: &mut dyn Sink,
+    ) {
+        if let Some(ward) = self.wards.get_mut(peer.0 as usize) {
+            ward.ownership.handle_hearsay(claim);
+            self.follow(now, peer, endpoint, sink);
+        }
+    }
+
     /// The operator takes a peer off this member, or all of them and those to come; or no longer does.
     pub fn handle_drain(
         &mut self,

@@ -1,6 +1,6 @@
 //! `hawser hub status` against a control socket that answers.
 
-use hawser_portal::api::{HubStatus, PeerStatus, Program, Status};
+use hawser_portal::api::{EtcdStatus, HubStatus, PeerStatus, Program, Status};
 use serde_json::json;
 
 #[path = "support/asked.rs"]
@@ -29,6 +29,21 @@ fn a_member_says_what_it_is_to_each_peer_and_who_is_asked_to_go() {
     let all = format!("draining: all peers are asked to go\n{table}\n  branch  standby     12  1 min 1 s\n");
     assert_eq!(told(true), all);
     assert_eq!(shown(Status::default()).0, "no peers\n");
+}
+
+#[test]
+fn a_member_says_whether_etcd_is_reached_and_what_it_takes() {
+    let there =
+        EtcdStatus { reached: true, since_s: 61.5, serving: true, members: 2, peers: 12, ..EtcdStatus::default() };
+    let away = EtcdStatus { reached: false, why: Some("connect to https://a:2379: refused".into()), ..there.clone() };
+    let told = |etcd: EtcdStatus| shown(Status { etcd: Some(etcd), ..Status::default() }).0;
+    assert_eq!(told(there.clone()), "etcd reached for 1 min 1 s: members 2, peers 12, revoked 0\nno peers\n");
+    assert_eq!(told(away.clone()), "etcd not reached for 1 min 1 s: connect to https://a:2379: refused\nno peers\n");
+    let full = EtcdStatus { unwritten: Some("write load: no space".into()), ..there.clone() };
+    let line = "etcd takes nothing from this member: write load: no space\n";
+    assert!(told(full.clone()).contains(line), "{}", told(full));
+    let strict = EtcdStatus { serving: false, ..away };
+    assert!(told(strict.clone()).contains("not served until it is reached (etcd_strict)\n"), "{}", told(strict));
 }
 
 #[test]

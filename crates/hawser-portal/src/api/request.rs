@@ -66,6 +66,28 @@ pub enum Deed {
         #[serde(default)]
         undo: bool,
     },
+    /// [`super::HubList`]: members and peers as etcd has them.
+    #[serde(rename = "hub-list")]
+    HubList,
+    /// All members serve this peer from now on.
+    #[serde(rename = "hub-add")]
+    HubAdd {
+        /// Its name.
+        name: String,
+        /// Its public key.
+        public_key: String,
+        /// The networks behind it.
+        allowed_ips: Vec<ipnet::IpNet>,
+    },
+    /// No member serves this peer any more.
+    #[serde(rename = "hub-revoke")]
+    HubRevoke {
+        /// Its name.
+        name: String,
+        /// Its public key; none: that of the peer of this name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        public_key: Option<String>,
+    },
     /// Findings of `hawser doctor`.
     Doctor,
     /// What the links to a peer carry, both ways: the findings of `hawser speed`.
@@ -93,6 +115,9 @@ impl Deed {
             Self::Resume { .. } => "resume",
             Self::Tier { .. } => "tier",
             Self::Drain { .. } => "drain",
+            Self::HubList => "hub-list",
+            Self::HubAdd { .. } => "hub-add",
+            Self::HubRevoke { .. } => "hub-revoke",
             Self::Doctor => "doctor",
             Self::Measure { .. } => "measure",
             Self::Speed(_) => "speed",
@@ -103,10 +128,12 @@ impl Deed {
 
     /// Whether a page may ask for it.
     pub fn is_for_pages(&self) -> bool {
-        !matches!(
-            self,
-            Self::Reload | Self::Login | Self::Drain { .. } | Self::Speed(_) | Self::SpeedOn | Self::SpeedEnd
-        )
+        match self {
+            Self::Pause { .. } | Self::Resume { .. } | Self::Tier { .. } | Self::Doctor | Self::Measure { .. } => true,
+            Self::Reload | Self::Login | Self::Drain { .. } => false,
+            Self::HubList | Self::HubAdd { .. } | Self::HubRevoke { .. } => false,
+            Self::Speed(_) | Self::SpeedOn | Self::SpeedEnd => false,
+        }
     }
 }
 

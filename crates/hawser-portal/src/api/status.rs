@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HubStatus, Live};
+use super::{EtcdStatus, HubStatus, Live};
 use crate::limits::Limit;
 
 /// The version of the document (docs/monitoring.md): it grows by one where a field comes, goes or changes its meaning.
@@ -61,6 +61,9 @@ pub struct Status {
     /// This member of a hub asks its peers to go to their other one, and ends then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draining: bool,
+    /// Etcd, where the peers of this member of a hub are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<EtcdStatus>,
 }
 
 /// A rule, and what it did. Plain data.

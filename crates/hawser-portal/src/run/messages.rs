@@ -11,6 +11,8 @@ use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
 use hawser_core::session::{SpeedError, SpeedRun, Terms};
 use hawser_core::units::{LinkGroup, LinkId, PeerId, Time};
+#[cfg(feature = "etcd")]
+use hawser_hub::claim::Claim;
 use hawser_hub::claim::Role;
 use hawser_hub::gate::Announced;
 use hawser_hub::pair::{Member, Moved};
@@ -55,6 +57,9 @@ pub enum Command {
     EndSpeed(PeerId),
     /// Ask peers that this member of a hub owns to go to their other one, or no longer.
     Drain(Drain),
+    /// What was heard of whom peers claimed, and not from them.
+    #[cfg(feature = "etcd")]
+    Hearsay(Vec<(PeerId, Claim)>),
     /// Close the sessions, and end.
     Stop,
 }

@@ -4,10 +4,12 @@
 //! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address
 //!    one for each transport.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use hawser_config::{
-    Cipher, Config, IpProtocol, Link, Peer, ScionEndpoint, ScionPaths, TcpCongestion, TlsName, Traffic, Transport,
+    Cipher, Config, IpProtocol, Link, Peer, PeerName, PresharedKey, ScionEndpoint, ScionPaths, TcpCongestion, TlsName,
+    Traffic, Transport,
 };
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
@@ -282,13 +284,13 @@ pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreCo
             max_link_mtu: MAX_LINK_MTU,
             tuning: Tuning::default(),
         },
-        peers: config.peers.iter().map(|peer| core_peer(peer, keys)).collect(),
+        peers: config.peers.iter().map(|peer| core_peer(peer, &keys.preshared)).collect(),
     }
 }
 
 /// A peer as the core knows it.
-pub fn core_peer(peer: &Peer, keys: &Keys) -> PeerConfig {
-    let psk = keys.preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes()));
+pub fn core_peer(peer: &Peer, preshared: &BTreeMap<PeerName, PresharedKey>) -> PeerConfig {
+    let psk = preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes()));
     PeerConfig { psk, ..known_peer(peer) }
 }
 

@@ -19,8 +19,10 @@ const AFTER: Duration = Duration::from_secs(5);
 const STREAMS: usize = 20;
 /// What it takes to drain a member, to start it anew, and to wait for it, with room.
 const UPGRADE: Duration = Duration::from_secs(15);
-/// What the harm may cost on a machine with nothing beside.
+/// What the harm may cost on a machine with nothing beside; and where the better announcement has to come by FRR's
+/// queues, since nobody withdraws the old one, or a second silence is waited for.
 const GAP_MAX_MS: u64 = 400;
+const LATE_GAP_MAX_MS: u64 = 700;
 /// What a drained member may cost beyond what the same traffic costs by itself in the second before. The aim is 20 ms,
 /// and the median reaches it; the rest is what a busy machine adds, once in seconds.
 const DRAIN_GAP_MAX_MS: f64 = 100.0;
@@ -201,7 +203,7 @@ fn a_member_that_is_killed_costs_no_flow_where_members_translate() {
 fn active_and_standby_killed_at_once_cost_no_flow_where_there_is_a_third() {
     for routing in [Routing::Watched, Routing::Frr] {
         let runs = runs(Setup { members: 3, ..routing.into() }, Harm::BothKilled, 5);
-        assert_moved(&runs, GAP_MAX_MS);
+        assert_moved(&runs, LATE_GAP_MAX_MS);
     }
 }
 
@@ -216,7 +218,7 @@ fn a_silent_machine_costs_no_flow() {
 fn a_member_that_is_stopped_and_let_go_on_forwards_nothing_as_owner() {
     for routing in [Routing::Watched, Routing::Frr] {
         let runs = runs(routing, Harm::Stopped, 5);
-        assert_moved(&runs, GAP_MAX_MS);
+        assert_moved(&runs, if routing == Routing::Frr { LATE_GAP_MAX_MS } else { GAP_MAX_MS });
         runs.iter().for_each(|run| assert_eq!(run.stale, 0, "it had packets in hand, and gave them away: {run:?}"));
     }
 }

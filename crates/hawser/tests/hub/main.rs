@@ -5,9 +5,19 @@
 //!    packets to the member that announces the home. 3. `traffic` is what people do meanwhile. 4. `cases` does harm,
 //!    and judges what came of the traffic.
 //! 5. `figures` keeps each run in target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
+//! 6. `etcd_cases` does harm to etcd, where the hub's peers are there.
 
 mod cases;
 mod configurations;
+#[allow(dead_code, reason = "each test program takes what it needs of it")]
+#[path = "../support/etcd.rs"]
+mod etcd;
+mod etcd_cases;
+#[allow(dead_code, reason = "each test program takes what it needs of it")]
+#[path = "../support/etcd_hub.rs"]
+mod etcd_hub;
+#[path = "../support/faketime.rs"]
+mod faketime;
 mod figures;
 mod frr;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]

@@ -66,6 +66,7 @@ fn the_document_has_the_contracts_field_names() {
         packet_busy_s: 0.5,
         worker_busy_s: vec![0.25],
         draining: false,
+        etcd: None,
     };
     let text = serde_json::to_string(&status).expect("it is plain data");
     assert_eq!(

@@ -10,6 +10,8 @@ mod any_interface;
 mod calendar;
 mod default_route;
 mod enrolments;
+#[cfg_attr(not(feature = "etcd"), path = "etcd_absent.rs")]
+mod etcd;
 mod flows;
 mod gateway;
 mod hub;
@@ -107,6 +109,9 @@ async fn forward(
     socket: ControlSocket,
     system: &mut System,
 ) -> Result<(), RunError> {
+    let seed = etcd::Seed::of(config, &keys);
+    let joined = seed.as_ref().map(etcd::Seed::join);
+    let config = joined.as_ref().unwrap_or(config);
     let plans = plan::sockets(config);
     let key_log = config.portal.keylog.as_deref().map(KeyLog::open).transpose()?;
     let tun = make_tun(config)?;
@@ -121,8 +126,9 @@ async fn forward(
     let (epochs, first) = reserved.map_or((None, Epoch::FIRST), |(epochs, first)| (Some(epochs), first));
     let hubs = plan::hubs(config, &keys, first);
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
-    let enrolments = Enrolments::new(keys.invitations.clone());
-    drop(keys);
+    let Keys { private, preshared, invitations } = keys;
+    drop(private);
+    let enrolments = Enrolments::new(invitations);
     let mut endpoint = Endpoint::new(core, Box::new(random));
     if key_log.is_some() {
         endpoint.tell_keys();
@@ -139,12 +145,17 @@ async fn forward(
     // A second thread is nobody's choice by itself until it was measured what it brings (docs/results/performance.md).
     let threads = config.portal.threads.map_or(1, usize::from);
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config), threads)?;
-    let serving =
-        Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments).with_epochs(epochs);
+    let mut store = seed.map(|seed| seed.start(preshared));
+    let leaving = store.as_mut().and_then(etcd::Store::leaving);
+    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments);
+    let serving = serving.with_epochs(epochs).with_store(store);
     #[cfg(feature = "metrics")]
     metrics.map(|server| tokio::spawn(server.serve(serving.source())));
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
+    if let Some(leaving) = leaving {
+        leaving.wait().await;
+    }
     // The TUN device lives until everything on it is undone.
     let ended = packets.stop().await;
     system.undo().await;

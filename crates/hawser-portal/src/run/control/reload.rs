@@ -4,10 +4,11 @@
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name
 //!    of each peer, and what is to be done for the new ones.
 
-use hawser_config::{Config, MarkKinds, Peer, PublicKey};
+use std::collections::BTreeMap;
+
+use hawser_config::{Config, MarkKinds, Peer, PeerName, PresharedKey, PublicKey};
 use hawser_core::units::PeerId;
 
-use crate::keys::Keys;
 use crate::run::messages::Reload;
 use crate::run::plan;
 use crate::run::privileges::Powers;
@@ -83,6 +84,12 @@ impl Places {
         Some(PeerId(at as u32))
     }
 
+    /// All peers' keys and places.
+    #[cfg(feature = "etcd")]
+    pub fn keys(&self) -> impl Iterator<Item = (PublicKey, PeerId)> {
+        (0..).map(PeerId).zip(&self.0).filter_map(|(id, peer)| Some((peer.as_ref()?.public_key, id)))
+    }
+
     /// The place of the peer of this name.
     pub fn named(&self, name: &str) -> Option<PeerId> {
         let at = self.0.iter().position(|known| known.as_ref().is_some_and(|known| known.name.as_str() == name))?;
@@ -104,7 +111,7 @@ impl Places {
     }
 
     /// Takes over the new peers, and tells what the core is to do for it.
-    pub fn follow(&mut self, peers: &[Peer], keys: &Keys) -> Reload {
+    pub fn follow(&mut self, peers: &[Peer], preshared: &BTreeMap<PeerName, PresharedKey>) -> Reload {
         let mut reload = Reload::default();
         for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
             let Some(old) = place else { continue };
@@ -116,7 +123,7 @@ impl Places {
                 Some(new) => {
                     let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.networks());
                     if told(old) != told(new) {
-                        reload.changed.push((id, plan::core_peer(new, keys)));
+                        reload.changed.push((id, plan::core_peer(new, preshared)));
                     }
                     *place = Some(new.clone());
                 }
@@ -129,7 +136,7 @@ impl Places {
             let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
             self.0.resize(self.0.len().max(free + 1), None);
             self.0[free] = Some(new.clone());
-            reload.added.push((PeerId(free as u32), plan::core_peer(new, keys)));
+            reload.added.push((PeerId(free as u32), plan::core_peer(new, preshared)));
         }
         reload
     }
@@ -142,10 +149,8 @@ fn is_same(one: &Peer, other: &Peer) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use hawser_config::{MarkMatch, PrivateKey, Rule, Transport};
+    use hawser_config::{MarkMatch, Rule, Transport};
 
     const KEYS: [&str; 3] = [
         "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
@@ -212,14 +217,9 @@ mod tests {
 
     #[test]
     fn a_peer_keeps_its_place_and_one_that_goes_leaves_it_to_the_next() {
-        let keys = Keys {
-            private: PrivateKey::generate().expect("randomness"),
-            preshared: BTreeMap::new(),
-            invitations: Default::default(),
-        };
         let mut places = Places::new(&config("10.77.0.1/24", 0, &[ONE, TWO]).peers);
         let mut follow = |peers: &[(usize, &str, &str)]| {
-            let reload = places.follow(&config("10.77.0.1/24", 0, peers).peers, &keys);
+            let reload = places.follow(&config("10.77.0.1/24", 0, peers).peers, &BTreeMap::new());
             let ids = |list: &[(PeerId, _)]| list.iter().map(|(id, _)| id.0).collect::<Vec<_>>();
             let removed: Vec<u32> = reload.removed.iter().map(|id| id.0).collect();
             (removed, ids(&reload.changed), ids(&reload.added))

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
+use super::etcd::{self, Store};
 use super::flows::{self, FlowDesk};
 use super::hub::{Epochs, Seen};
 use super::key_log::KeyLog;
@@ -51,8 +52,8 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// What the loop works on. Lives as long as the packet thread; the control thread owns it.
 pub struct Serving<'a> {
     /// What is in force.
-    config: Config,
-    places: Places,
+    pub(super) config: Config,
+    pub(super) places: Places,
     /// The sockets of the configuration's links and of the interfaces that were taken, in their order, then those that
     /// listen.
     plans: Vec<SocketPlan>,
@@ -95,6 +96,8 @@ pub struct Serving<'a> {
     seen: Seen,
     drains: hub::Drains,
     drained_by: Option<Instant>,
+    /// Of a member whose peers are in etcd.
+    pub(super) store: Option<Store>,
     /// The speed test that is on.
     speed: Option<speed::Lease>,
 }
@@ -150,6 +153,7 @@ impl<'a> Serving<'a> {
             seen: Seen::default(),
             drains: hub::Drains::default(),
             drained_by: None,
+            store: None,
             speed: None,
         }
     }
@@ -157,6 +161,12 @@ impl<'a> Serving<'a> {
     /// The same for a peer of a hub.
     pub fn with_epochs(mut self, epochs: Option<Epochs>) -> Self {
         self.epochs = epochs;
+        self
+    }
+
+    /// The same for a member whose peers are in etcd.
+    pub fn with_store(mut self, store: Option<Store>) -> Self {
+        self.store = store;
         self
     }
 
@@ -215,6 +225,7 @@ impl<'a> Serving<'a> {
                     }
                 }
                 packets = self.learner.next() => self.learner.take(packets),
+                view = etcd::next(&mut self.store) => self.on_etcd(view).await,
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(asked) = asked.recv() => self.carry_out(asked, host).await,
@@ -228,6 +239,7 @@ impl<'a> Serving<'a> {
                     self.expire_enrolments();
                     self.expire_speed();
                     self.ask_names();
+                    self.check_etcd().await;
                     self.system.retry().await;
                 }
                 ready = orders.readable() => {
@@ -249,7 +261,7 @@ impl<'a> Serving<'a> {
         self.told.source()
     }
 
-    fn command(&self, commands: impl IntoIterator<Item = Command>) {
+    pub(super) fn command(&self, commands: impl IntoIterator<Item = Command>) {
         // Fails only when the packet thread has ended, of which its reports' end tells.
         let _ = self.commands.send(commands);
     }
@@ -328,6 +340,7 @@ impl<'a> Serving<'a> {
                 status.web = self.web.as_ref().map(Web::status);
                 status.dns = self.system.name_servers();
                 self.tell_hub(&mut status, &state);
+                self.tell_etcd(&mut status, &state);
                 self.observer.look_at(&status);
                 self.told.publish(status);
             }

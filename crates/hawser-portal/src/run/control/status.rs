@@ -78,6 +78,7 @@ pub fn compose(
         web: None,
         dns: None,
         draining: false,
+        etcd: None,
     }
 }
 

@@ -10,6 +10,8 @@ use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::packet::Coalescer;
 use hawser_core::session::Sink;
 use hawser_core::units::{PeerId, Time};
+#[cfg(feature = "etcd")]
+use hawser_hub::claim::Claim;
 use hawser_hub::claim::Timing;
 use hawser_hub::gate::Gate;
 use hawser_hub::pair::{Member, Pair};
@@ -75,6 +77,14 @@ impl Hub {
     pub fn drain(&mut self, now: Time, drain: Drain, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         if let Some(gate) = &mut self.gate {
             gate.handle_drain(now, drain.peer, drain.begins, endpoint, sink);
+        }
+    }
+
+    /// What was heard of whom peers claimed, and not from them.
+    #[cfg(feature = "etcd")]
+    pub fn hear_of(&mut self, now: Time, claims: &[(PeerId, Claim)], endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        if let Some(gate) = &mut self.gate {
+            claims.iter().for_each(|(peer, claim)| gate.handle_hearsay(now, *peer, *claim, endpoint, sink));
         }
     }
 

@@ -56,6 +56,11 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 let Parts { hub, endpoint, home, .. } = parts;
                 hub.iter_mut().for_each(|hub| hub.drain(now, drain, endpoint, home));
             }
+            #[cfg(feature = "etcd")]
+            Command::Hearsay(claims) => {
+                let Parts { hub, endpoint, home, .. } = parts;
+                hub.iter_mut().for_each(|hub| hub.hear_of(now, &claims, endpoint, home));
+            }
             Command::Stop => return Next::Stop,
         }
     }

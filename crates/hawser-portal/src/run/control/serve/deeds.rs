@@ -38,6 +38,7 @@ impl Serving<'_> {
             Deed::SpeedOn => self.go_on_with_speed(),
             Deed::SpeedEnd => Ok(self.end_speed()),
             Deed::Drain { peer, undo } => self.drain(peer.as_deref(), !undo).map(|()| None),
+            Deed::HubList | Deed::HubAdd { .. } | Deed::HubRevoke { .. } => return self.ask_etcd(deed, answer).await,
             Deed::Doctor => {
                 let program = host.doctor();
                 tokio::spawn(async move { answer.send(told_by("doctor", program).await) });

@@ -59,6 +59,9 @@ impl Serving<'_> {
         let metric = metric(announcement, epoch);
         // The routes first: packets wait for them.
         self.system.announce(&self.config, &peer, metric).await;
+        if announcement == Announcement::Owner {
+            self.note_owned(&peer, epoch);
+        }
         let role = match announcement {
             Announcement::Withdrawn => "withdrawn",
             Announcement::Standby => "standby",

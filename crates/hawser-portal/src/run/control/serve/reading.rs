@@ -3,9 +3,10 @@
 //! 1. [`Serving::read_again`] reads it; [`Serving::enrol`] where a peer came by a token.
 //! 2. What can change does; sockets, paths, routes and rules follow.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use hawser_config::Config;
+use hawser_config::{Config, PeerName, PresharedKey};
 use hawser_core::handshake::PublicKey;
 use hawser_core::handshake::enrolment::InvitationId;
 
@@ -19,13 +20,16 @@ impl Serving<'_> {
     /// The configuration is read again; whether it could be.
     pub(super) async fn read_again(&mut self, host: &mut impl Host<(Config, Keys)>) -> bool {
         let read = host.reload();
-        if let Some((config, keys)) = &read {
-            self.reload(config, keys).await;
-            self.enrolments.follow(keys.invitations.clone());
+        let is_read = read.is_some();
+        if let Some((config, Keys { preshared, invitations, .. })) = read {
+            let (config, preshared) = self.rebase(config, preshared);
+            self.reload(&config, &preshared).await;
+            self.keep(preshared);
+            self.enrolments.follow(invitations);
             self.command([Command::Invitations(self.enrolments.core())]);
         }
         host.ready(&self.summary());
-        read.is_some()
+        is_read
     }
 
     /// The holder of a token has shown its key: it becomes a peer, and is answered from then on.
@@ -73,12 +77,27 @@ impl Serving<'_> {
     }
 
     /// What can change does; the log says what waits for a restart.
-    async fn reload(&mut self, new: &Config, keys: &Keys) {
+    async fn reload(&mut self, new: &Config, preshared: &BTreeMap<PeerName, PresharedKey>) {
+        let old = self.carry_over(new, preshared).await;
+        // Others flush nftables when their own rules are read anew: ours come back with a reload.
+        if let Err(error) = kill_switch::follow(&self.config).await {
+            tracing::warn!(%error, "way past the tunnel not closed anew");
+        }
+        let done = reload::changed_sections(&old, &self.config);
+        tell::reload(&self.told, &done, &reload::changed_sections(&self.config, new));
+    }
+
+    /// What can change does; gives what was in force.
+    pub(in crate::run::control) async fn carry_over(
+        &mut self,
+        new: &Config,
+        preshared: &BTreeMap<PeerName, PresharedKey>,
+    ) -> Config {
         let effective = reload::effective(&self.config, new, &self.powers, &self.marks);
         let old = std::mem::replace(&mut self.config, effective);
         self.names.follow(&self.config.peers, Instant::now());
         self.peers = self.names.fill(&self.config.peers);
-        let mut reload = self.places.follow(&self.peers, keys);
+        let mut reload = self.places.follow(&self.peers, preshared);
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
             reload.rules = Some(terms::rules(&self.config));
         }
@@ -92,11 +111,6 @@ impl Serving<'_> {
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
         }
-        // Others flush nftables when their own rules are read anew: ours come back with a reload.
-        if let Err(error) = kill_switch::follow(&self.config).await {
-            tracing::warn!(%error, "way past the tunnel not closed anew");
-        }
-        let done = reload::changed_sections(&old, &self.config);
-        tell::reload(&self.told, &done, &reload::changed_sections(&self.config, new));
+        old
     }
 }

@@ -1,6 +1,10 @@
-//! `hawser hub`: what a member of a hub is to its peers, and how they are asked to go to their other member.
+//! `hawser hub`: what a member of a hub is to its peers, how they are asked to go to their other member, and whom all
+//! members serve.
 //!
 //! 1. `status` prints a line for each peer. 2. `drain` asks peers to go, and waits until this member owns none of them.
+//! 3. `members`, `peers`, `add` and `revoke` ask the member for what etcd has, and have it written there (`etcd`).
+
+mod etcd;
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -10,6 +14,7 @@ use clap::{Args, Subcommand};
 use hawser_config::DEFAULT_SOCKET;
 use hawser_portal::api::{Client, Deed, HubStatus, PeerStatus, Status};
 
+use self::etcd::{Add, Revoke};
 use super::output::{print, unanswered};
 use super::table::{Align, aligned, duration};
 use crate::failure::Failure;
@@ -33,6 +38,22 @@ enum Command {
     Status,
     /// Ask peers to go to their other member, serve them meanwhile, and wait until they went: before an upgrade
     Drain(Drain),
+    /// The members that etcd knows, and what each has to do
+    Members {
+        /// For scripts
+        #[arg(long)]
+        json: bool,
+    },
+    /// The peers that etcd has, where each belongs, and who owns it
+    Peers {
+        /// For scripts
+        #[arg(long)]
+        json: bool,
+    },
+    /// Have all members serve a peer: it is written to etcd
+    Add(Add),
+    /// Have no member serve a peer any more, whoever has its key
+    Revoke(Revoke),
 }
 
 #[derive(Debug, Args)]
@@ -53,6 +74,10 @@ impl Hub {
         match self.command {
             Command::Status => print(&render(&member(&self.socket)?)),
             Command::Drain(drain) => drain.run(&self.socket),
+            Command::Members { json } => etcd::members(&self.socket, json),
+            Command::Peers { json } => etcd::peers(&self.socket, json),
+            Command::Add(add) => add.run(&self.socket),
+            Command::Revoke(revoke) => revoke.run(&self.socket),
         }
     }
 }
@@ -60,7 +85,7 @@ impl Hub {
 /// The status of a portal that is a member.
 fn member(socket: &Path) -> Result<Status, Failure> {
     let status = Client::status(socket).map_err(|error| unanswered(error, "up", "hub status"))?;
-    let is_member = status.draining || status.peers.iter().any(|peer| served(peer).is_some());
+    let is_member = status.draining || status.etcd.is_some() || status.peers.iter().any(|peer| served(peer).is_some());
     if is_member || status.peers.is_empty() {
         return Ok(status);
     }
@@ -76,6 +101,7 @@ fn served(peer: &PeerStatus) -> Option<&HubStatus> {
 /// Step 1.
 fn render(status: &Status) -> String {
     let mut text = if status.draining { "draining: all peers are asked to go\n".to_owned() } else { String::new() };
+    status.etcd.iter().for_each(|etcd| text.push_str(&etcd::told(etcd)));
     let mut rows = vec![["peer", "role", "epoch", "for", ""].map(str::to_owned)];
     for (peer, hub) in status.peers.iter().filter_map(|peer| Some((peer, served(peer)?))) {
         let asked = if hub.draining && !status.draining { "is asked to go" } else { "" };

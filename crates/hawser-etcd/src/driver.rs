@@ -1,0 +1,339 @@
+//! Follows etcd for a member, one server after the other, for as long as the member runs.
+//!
+//! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch.
+//! 2. Each third of the lease a round: the lease is renewed, or taken anew, and the watch is asked for a sign of life.
+//!    Only a quorum renews, so that a round that is over shows that what was heard is all that there was.
+//! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]).
+//! 4. A call that fails ends the connection. The next server is tried at once, then later and later.
+//!
+//! Whoever asks reads a [`View`]: what is known, and whether etcd is reached. Nothing here is waited for by packets.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hawser_core::units::Time;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use crate::client::{Client, Fault, LeaseId, Listed, Watch, Write};
+use crate::keys::Key;
+use crate::record::{Load, Record as _};
+use crate::state::{Begin, Heard, Revision, State, Touched, Watched};
+
+mod due;
+mod handle;
+
+pub use due::Own;
+use due::due;
+pub use handle::{Handle, Leaving, Reach, Settings, View};
+
+/// A lease outlives two rounds that are lost.
+const ROUNDS: u32 = 3;
+/// A watch that was asked for a sign of life gives it within an election and some round trips.
+const SILENCE_MOST: Duration = Duration::from_secs(4);
+/// How far a watch is behind a transaction that succeeded.
+const WATCH_BEHIND: Duration = Duration::from_millis(50);
+/// The first pause after a failure, and the longest.
+const PAUSE_LEAST: Duration = Duration::from_millis(100);
+const PAUSE_MOST: Duration = Duration::from_secs(3);
+/// A member that ends waits this long for etcd to hear of it: its lease ends without.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// It lives as long as the portal.
+struct Driver {
+    settings: Settings,
+    view: View,
+    state: State,
+    views: watch::Sender<View>,
+    wanted: watch::Receiver<Own>,
+    /// The load that etcd knows; none where it knows none for sure.
+    written: Option<Load>,
+}
+
+type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// One connection. Begins with a watch, and without a lease; the driver owns it.
+struct Session {
+    client: Client,
+    watch: Watch,
+    lease: Option<LeaseId>,
+    /// A round, and when the one began that the watch was asked about.
+    round: Pending<Result<Round, Fault>>,
+    asked: Option<(Time, Instant)>,
+    /// What is being written.
+    writing: Pending<Result<(), Fault>>,
+    /// Something changed of what is wanted, or there; nothing is written before then, after a failure.
+    news: bool,
+    pause: Instant,
+}
+
+/// A round that succeeded.
+struct Round {
+    begun: Time,
+    lease: Option<LeaseId>,
+    /// What came of writing the member; none where it was there.
+    written: Option<Result<(), Fault>>,
+}
+
+/// Whether a connection goes on.
+#[derive(PartialEq)]
+enum Next {
+    GoOn,
+    ListAgain,
+}
+
+/// How a connection ended.
+enum End {
+    Failed(Fault),
+    /// Changes were missed: a list is needed, of the same server.
+    ListAgain,
+    /// The portal ends.
+    Left,
+}
+
+impl Driver {
+    /// All steps, until the portal ends.
+    async fn run(mut self) {
+        let (urls, mut pause) = (self.settings.access.urls.clone(), PAUSE_LEAST);
+        // Members begin with different servers.
+        let mut at = self.settings.member.key.as_bytes()[0] as usize % urls.len().max(1);
+        while self.wanted.has_changed().is_ok() {
+            let confirmed = self.view.confirmed;
+            let Settings { access, prefix, .. } = &self.settings;
+            let connected = Client::connect(&urls[at], access.tls.as_ref(), prefix.clone()).await;
+            let end = match connected {
+                Ok(client) => self.serve(client).await.unwrap_or_else(End::Failed),
+                Err(fault) => End::Failed(fault),
+            };
+            match end {
+                End::Left => return,
+                End::ListAgain => self.state = State::default(),
+                End::Failed(fault) => {
+                    self.note_away(&fault);
+                    at = (at + 1) % urls.len();
+                    pause = if self.view.confirmed == confirmed { (2 * pause).min(PAUSE_MOST) } else { PAUSE_LEAST };
+                    sleep(pause).await;
+                }
+            }
+        }
+    }
+
+    /// Step 1 with one server.
+    async fn begin(&mut self, client: Client) -> Result<Session, Fault> {
+        let (cluster, revision) = client.now().await?;
+        let from = match self.state.begin(cluster, revision) {
+            Begin::From(revision) => revision,
+            Begin::List => {
+                let listed = client.list().await?;
+                let revision = listed.revision;
+                self.take(listed)?;
+                Revision(revision.0 + 1)
+            }
+        };
+        let watch = client.watch(from).await?;
+        self.view.client = Some(client.clone());
+        let pause = Instant::now();
+        Ok(Session { client, watch, lease: None, round: None, asked: None, writing: None, news: true, pause })
+    }
+
+    /// Steps 1 to 3 with one server.
+    async fn serve(&mut self, client: Client) -> Result<End, Fault> {
+        let mut session = self.begin(client).await?;
+        let every = self.settings.lease / ROUNDS;
+        let mut ticks = interval(every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.begin_to_write(&mut session);
+            tokio::select! {
+                watched = session.watch.next() => {
+                    if self.hear(&mut session, watched?)? == Next::ListAgain {
+                        return Ok(End::ListAgain);
+                    }
+                }
+                _ = ticks.tick() => {
+                    session.news = true;
+                    self.begin_round(&mut session)?;
+                }
+                done = finished(&mut session.round) => {
+                    let Round { begun, lease, written } = done?;
+                    session.lease = lease;
+                    written.iter().for_each(|written| self.note_written(written));
+                    session.asked.get_or_insert((begun, Instant::now()));
+                    session.watch.ask();
+                }
+                written = finished(&mut session.writing) => {
+                    session.news = true;
+                    self.note_written(&written);
+                    if written.is_err() {
+                        session.pause = Instant::now() + every;
+                    }
+                }
+                () = sleep_until(session.pause), if session.news && session.writing.is_none() => {}
+                wanted = self.wanted.changed() => {
+                    session.news = true;
+                    if wanted.is_ok() {
+                        continue;
+                    }
+                    if let Some(lease) = session.lease {
+                        // It ends by itself.
+                        let _ = session.client.leave(lease).await;
+                    }
+                    return Ok(End::Left);
+                }
+            }
+        }
+    }
+
+    /// What the watch says.
+    fn hear(&mut self, session: &mut Session, watched: Watched) -> Result<Next, Fault> {
+        if let Some((begun, _)) = session.asked.take_if(|_| watched.answered) {
+            self.confirm(begun);
+        }
+        match self.state.hear(&self.settings.prefix, watched) {
+            Heard::Changed(touched) => {
+                session.news |= touched != Touched::default();
+                self.tell(&touched);
+                Ok(Next::GoOn)
+            }
+            Heard::ListAgain => Ok(Next::ListAgain),
+            Heard::Lost(reason) => Err(Fault::new("watch members and peers", reason)),
+        }
+    }
+
+    /// Step 2.
+    fn begin_round(&self, session: &mut Session) -> Result<(), Fault> {
+        if session.asked.is_some_and(|(_, at)| at.elapsed() > SILENCE_MOST) {
+            return Err(Fault::new("watch members and peers", "it gives no sign of life"));
+        }
+        if session.round.is_none() {
+            let Settings { name, member, lease, clock, .. } = &self.settings;
+            let load = self.wanted.borrow().load;
+            let writes = vec![
+                Write::Put(Key::Member(name.clone()), member.encode()),
+                Write::Put(Key::Load(name.clone()), load.encode()),
+            ];
+            session.round = Some(Box::pin(round(session.client.clone(), session.lease, *lease, writes, clock())));
+        }
+        Ok(())
+    }
+
+    /// Step 3.
+    fn begin_to_write(&mut self, session: &mut Session) {
+        if !session.news || session.writing.is_some() || Instant::now() < session.pause {
+            return;
+        }
+        session.news = false;
+        let own = self.wanted.borrow().clone();
+        let client = session.client.clone();
+        let batch = due(&self.state, &own, &self.settings.member.key);
+        if let Some(batch) = batch {
+            // What comes of it is seen by the watch: only then is it known what is still due.
+            session.pause = Instant::now() + WATCH_BEHIND;
+            session.writing = Some(Box::pin(async move { batch.write(&client).await }));
+        } else if let Some(lease) = session.lease.filter(|_| Some(own.load) != self.written) {
+            self.written = Some(own.load);
+            let put = vec![Write::Put(Key::Load(self.settings.name.clone()), own.load.encode())];
+            session.writing = Some(Box::pin(async move { client.put_leased("write load", lease, put).await }));
+        }
+    }
+
+    fn confirm(&mut self, begun: Time) {
+        if let Reach::Away(..) = self.view.reach {
+            tracing::info!(members = self.state.members().count(), "etcd reached");
+            self.view.reach = Reach::Reached((self.settings.clock)());
+        }
+        self.view.confirmed = Some(begun);
+        self.send();
+    }
+
+    /// Step 4.
+    fn note_away(&mut self, fault: &Fault) {
+        self.view.client = None;
+        let since = match &self.view.reach {
+            Reach::Away(since, _) => *since,
+            Reach::Reached(_) => {
+                tracing::warn!(error = %fault, "etcd not reached: peers are served as before");
+                (self.settings.clock)()
+            }
+        };
+        self.view.reach = Reach::Away(since, fault.to_string());
+        self.send();
+    }
+
+    fn note_written(&mut self, written: &Result<(), Fault>) {
+        let why = written.as_ref().err().map(ToString::to_string);
+        if why.is_some() {
+            self.written = None;
+        }
+        if self.view.unwritten != why {
+            if let Some(why) = &why {
+                tracing::warn!(error = why, "etcd takes nothing from this member");
+            }
+            self.view.unwritten = why;
+            self.send();
+        }
+    }
+
+    fn tell(&mut self, touched: &Touched) {
+        if *touched == Touched::default() {
+            return;
+        }
+        if touched.roster {
+            self.view.roster = Arc::new(self.state.roster());
+        }
+        self.view.state = Arc::new(self.state.clone());
+        self.send();
+    }
+
+    /// Step 1. A cluster that was made anew knows nobody yet: peers are not sent away for that.
+    fn take(&mut self, Listed { cluster, revision, entries }: Listed) -> Result<(), Fault> {
+        let mut state = State::default();
+        state.replace(&self.settings.prefix, cluster, revision, entries);
+        let is_another = self.view.cluster.is_some_and(|known| known != cluster);
+        if is_another && state.roster().is_empty() && !self.view.roster.is_empty() {
+            return Err(Fault::new("list members and peers", "this is another etcd than before, and it has no peers"));
+        }
+        (self.state, self.view.cluster) = (state, Some(cluster));
+        self.tell(&Touched { roster: true, members: true, ..Touched::default() });
+        Ok(())
+    }
+
+    fn send(&self) {
+        self.views.send_replace(self.view.clone());
+    }
+}
+
+/// The lease lasts on, or a new one is taken; at the least etcd has answered.
+async fn round(
+    client: Client,
+    lease: Option<LeaseId>,
+    length: Duration,
+    writes: Vec<Write>,
+    begun: Time,
+) -> Result<Round, Fault> {
+    if let Some(lease) = lease
+        && !client.keep_alive(lease).await?.is_zero()
+    {
+        return Ok(Round { begun, lease: Some(lease), written: None });
+    }
+    match client.register(length, writes).await {
+        Ok(lease) => Ok(Round { begun, lease: Some(lease), written: Some(Ok(())) }),
+        Err(fault) => {
+            // It may be full, or refuse this user: what it tells is good all the same.
+            client.now().await?;
+            Ok(Round { begun, lease: None, written: Some(Err(fault)) })
+        }
+    }
+}
+
+/// What came of it; never, where there is nothing.
+async fn finished<T>(slot: &mut Pending<T>) -> T {
+    let result = match slot {
+        Some(running) => running.await,
+        None => pending().await,
+    };
+    *slot = None;
+    result
+}

@@ -1,0 +1,227 @@
+//! What the control thread does by etcd, and says there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use hawser_config::{Config, Peer, PeerName, PresharedKey, PublicKey};
+use hawser_etcd::driver::View;
+use hawser_etcd::record::Load;
+use hawser_etcd::roster::HubPeer;
+use hawser_hub::claim::{Claim, Role};
+use hawser_hub::units::Epoch;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::super::serve::Serving;
+use super::{LOAD_EVERY, Store, list};
+use crate::api::{Deed, Status};
+use crate::run::messages::{Command, Standing, State};
+
+/// A revocation is in etcd within some round trips: who asked is told whether it is. Below what `hawser` waits for an
+/// answer.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
+
+type Answer = oneshot::Sender<Result<Option<serde_json::Value>, String>>;
+
+impl Serving<'_> {
+    /// The configuration was read again: its peers, and etcd's beside them.
+    pub(in crate::run::control) fn rebase(
+        &mut self,
+        file: Config,
+        preshared: BTreeMap<PeerName, PresharedKey>,
+    ) -> (Config, BTreeMap<PeerName, PresharedKey>) {
+        let Some(store) = &mut self.store else { return (file, preshared) };
+        (store.file, store.preshared) = (file, preshared);
+        (store.joined(), std::mem::take(&mut store.preshared))
+    }
+
+    /// They were used.
+    pub(in crate::run::control) fn keep(&mut self, preshared: BTreeMap<PeerName, PresharedKey>) {
+        if let Some(store) = &mut self.store {
+            store.preshared = preshared;
+        }
+    }
+
+    /// etcd says something else, or is reached no more.
+    pub(in crate::run::control) async fn on_etcd(&mut self, view: View) {
+        let Some(store) = &mut self.store else { return };
+        store.view = view;
+        let state = store.view.state.clone();
+        // Once it is there, somebody may take it back there.
+        store.handle.want(|own| {
+            let before = own.revoked.len();
+            own.revoked.retain(|key, _| !state.is_revoked(key));
+            own.revoked.len() != before
+        });
+        self.hear_of_claims();
+        let Some(store) = &mut self.store else { return };
+        if !std::sync::Arc::ptr_eq(&store.served, &store.view.roster) {
+            store.remember();
+            self.serve_roster().await;
+        }
+        self.check_etcd().await;
+    }
+
+    /// What etcd may not have said for too long ends by time.
+    pub(in crate::run::control) async fn check_etcd(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        let serves = store.serves_now();
+        if std::mem::replace(&mut store.serves, serves) != serves {
+            match serves {
+                true => tracing::info!("etcd reached: its peers are served"),
+                false => tracing::warn!("etcd not reached for its lease: its peers are not served (etcd_strict)"),
+            }
+            self.serve_roster().await;
+        }
+    }
+
+    /// Peers come, change and go as with a reload.
+    async fn serve_roster(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        let (joined, preshared) = (store.joined(), std::mem::take(&mut store.preshared));
+        let before = self.config.peers.clone();
+        self.carry_over(&joined, &preshared).await;
+        self.keep(preshared);
+        let (came, gone) = (beyond(&self.config.peers, &before), beyond(&before, &self.config.peers));
+        if !came.is_empty() || !gone.is_empty() {
+            tracing::info!(came = came.join(", "), gone = gone.join(", "), "peers of the hub changed");
+        }
+        // Whoever came may have been claimed elsewhere.
+        if let Some(store) = &mut self.store {
+            let here: BTreeSet<PublicKey> = self.places.keys().map(|(key, _)| key).collect();
+            store.heard.retain(|key, _| here.contains(key));
+        }
+        self.hear_of_claims();
+    }
+
+    /// Epochs that other members owned fence this one, if it missed them.
+    fn hear_of_claims(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        let mut claims = Vec::new();
+        for (key, place) in self.places.keys() {
+            let Some((_, seen)) = store.view.state.seen(&key) else { continue };
+            let is_news = store.heard.get(&key) != Some(&seen) && !list::is_own(&store.own, seen.owner);
+            if is_news {
+                store.heard.insert(key, seen);
+                claims.push((place, Claim { epoch: seen.epoch, owner: seen.owner }));
+            }
+        }
+        if !claims.is_empty() {
+            self.command([Command::Hearsay(claims)]);
+        }
+    }
+
+    /// This member owns a peer.
+    pub(in crate::run::control) fn note_owned(&mut self, peer: &Peer, epoch: Option<Epoch>) {
+        let (Some(store), Some(epoch)) = (&self.store, epoch) else { return };
+        store.handle.want(|own| own.owned.insert(peer.public_key, epoch) != Some(epoch));
+    }
+
+    /// Whether etcd is reached; and what this member has to do, for the others.
+    pub(in crate::run::control) fn tell_etcd(&mut self, status: &mut Status, state: &State) {
+        let Some(store) = &mut self.store else { return };
+        status.etcd = Some(store.status());
+        let elapsed = store.meter.at.elapsed();
+        if elapsed < LOAD_EVERY {
+            return;
+        }
+        let bytes: u64 = status.peers.iter().map(|peer| peer.rx_bytes + peer.tx_bytes).sum();
+        let rate_bps = (bytes.saturating_sub(store.meter.bytes) as f64 * 8.0 / elapsed.as_secs_f64()) as u64;
+        let roles = state.standings.iter().filter_map(|(_, standing)| match standing {
+            Standing::Member { role, .. } => Some(*role),
+            _ => None,
+        });
+        let roles: Vec<Role> = roles.collect();
+        let count = |wanted: &[Role]| {
+            u32::try_from(roles.iter().filter(|role| wanted.contains(role)).count()).unwrap_or(u32::MAX)
+        };
+        let (active, standby) = (count(&[Role::Owner, Role::Lapsed]), count(&[Role::Standby]));
+        let load = Load { active, standby, rate_bps };
+        (store.meter.load, store.meter.bytes, store.meter.at) = (load, bytes, Instant::now());
+        store.handle.want(|own| std::mem::replace(&mut own.load, load) != load);
+    }
+
+    /// `hawser hub members`, `peers`, `add`, `revoke`.
+    pub(in crate::run::control) async fn ask_etcd(&mut self, deed: Deed, answer: Answer) {
+        let Some(store) = &self.store else {
+            let _ = answer.send(Err("the peers of this portal are not in etcd: its [hub] has no `etcd`".to_owned()));
+            return;
+        };
+        match deed {
+            Deed::HubAdd { name, public_key, allowed_ips } => match store.new_peer(&name, &public_key, &allowed_ips) {
+                Ok(peer) => {
+                    let view = store.view.clone();
+                    tokio::spawn(async move { answer.send(view.add(&peer).await.map(|()| None)) });
+                }
+                Err(why) => drop(answer.send(Err(why))),
+            },
+            Deed::HubRevoke { name, public_key } => match store.whom_to_revoke(&name, public_key.as_deref()) {
+                Ok((name, key)) => self.revoke(name, key, answer).await,
+                Err(why) => drop(answer.send(Err(why))),
+            },
+            _ => {
+                let (view, refused) = (store.view.clone(), store.refused.clone());
+                let list = move || serde_json::to_value(list::list(&view, &refused)).map(Some);
+                tokio::task::spawn_blocking(move || answer.send(list().map_err(|error| error.to_string())));
+            }
+        }
+    }
+
+    /// Here at once, and at the other members as soon as etcd has it.
+    async fn revoke(&mut self, name: PeerName, key: PublicKey, answer: Answer) {
+        let Some(store) = &mut self.store else { return };
+        tracing::info!(peer = %name, public_key = %key, "peer revoked at this member");
+        if !store.view.state.is_revoked(&key) {
+            store.handle.want(|own| own.revoked.insert(key, name).is_none());
+        }
+        store.remember();
+        let mut views = store.handle.views();
+        self.serve_roster().await;
+        tokio::spawn(async move {
+            let seen = timeout(WRITTEN_WITHIN, views.wait_for(|view| view.state.is_revoked(&key))).await;
+            let written = matches!(seen, Ok(Ok(_)));
+            drop(seen);
+            let view = views.borrow().clone();
+            let why = (!written).then(|| view.unwritten.clone().unwrap_or_else(|| view.away()));
+            answer.send(Ok(Some(json!({ "written": written, "why": why }))))
+        });
+    }
+}
+
+/// Who is not among the others.
+fn beyond(peers: &[Peer], others: &[Peer]) -> Vec<String> {
+    let others: BTreeSet<&PublicKey> = others.iter().map(|peer| &peer.public_key).collect();
+    peers.iter().filter(|peer| !others.contains(&peer.public_key)).map(|peer| peer.name.to_string()).collect()
+}
+
+impl Store {
+    fn new_peer(&self, name: &str, key: &str, allowed_ips: &[ipnet::IpNet]) -> Result<HubPeer, String> {
+        let name = PeerName::parse(name).map_err(|error| error.to_string())?;
+        let key = PublicKey::parse(key).map_err(|error| error.to_string())?;
+        let peer = HubPeer { name, key, allowed_ips: allowed_ips.to_vec() };
+        if let Some(net) = peer.allowed_ips.iter().find(|net| net.trunc() != **net) {
+            return Err(format!("{net} is an address inside the network {}", net.trunc()));
+        }
+        if peer.allowed_ips.is_empty() {
+            return Err("it has no network".to_owned());
+        }
+        let here = hawser_etcd::roster::Roster { peers: vec![peer.clone()], ..Default::default() };
+        match here.join(&self.file.peers, &self.own).1.into_values().next() {
+            Some(why) => Err(why),
+            None => Ok(peer),
+        }
+    }
+
+    /// By its name in etcd or in the file; or by its key alone.
+    fn whom_to_revoke(&self, name: &str, key: Option<&str>) -> Result<(PeerName, PublicKey), String> {
+        let name = PeerName::parse(name).map_err(|error| error.to_string())?;
+        if let Some(key) = key {
+            return Ok((name, PublicKey::parse(key).map_err(|error| error.to_string())?));
+        }
+        let remembered = self.view.roster.peers.iter().find(|peer| peer.name == name).map(|peer| peer.key);
+        let in_file = || self.file.peers.iter().find(|peer| peer.name == name).map(|peer| peer.public_key);
+        let key = self.view.state.key_of(&name).or(remembered).or_else(in_file);
+        key.map(|key| (name.clone(), key)).ok_or_else(|| format!("there is no peer {name}"))
+    }
+}
