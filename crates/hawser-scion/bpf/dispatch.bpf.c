@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// The dispatcher bypass. A SCION packet comes to a host's dispatcher port, and the dispatcher hands it to the
-// application whose port its inner header names. This program does that before the kernel sees the packet: it changes
-// the outer destination port.
+// The dispatcher bypass. A SCION packet comes to a host's dispatcher port, and the dispatcher hands it to the application whose
+// port its inner header names. This program does that before the kernel sees the packet: it changes the outer destination port.
 //
-// 1. read_outer(): Ethernet, up to two VLAN tags, IPv4 or IPv6, UDP to the dispatcher's port. Anything else goes on at
-//    once.
+// 1. read_outer(): Ethernet, up to two VLAN tags, IPv4 or IPv6, UDP to the dispatcher's port. Anything else goes on at once.
 // 2. read_scion(): the SCION header, up to the header behind it. Its destination must be the host that the outer header
 //    names, so that nothing is sent elsewhere.
 // 3. target_of(): the application's port: where UDP goes, or the port of the packet that an SCMP message answers.
@@ -126,8 +124,8 @@ INLINE int admitted(struct context *context, const struct outer *outer, u16 port
 	return is_open(context, outer, port) ? GO_ON : LEFT_SOCKET;
 }
 
-// Step 6. A sum of 0 means that there is none (RFC 768). A sender's kernel may have left the sum to hardware that is
-// not there (CHECKSUM_PARTIAL): then the receiver does not look at it, and the change does no harm.
+// Step 6. A sum of 0 means that there is none (RFC 768). A sender's kernel may have left the sum to hardware that is not there
+// (CHECKSUM_PARTIAL): then the receiver does not look at it, and the change does no harm.
 INLINE int forward(struct context *context, u32 udp_at, u16 port)
 {
 	void *data = (void *)(u64)context->data;
