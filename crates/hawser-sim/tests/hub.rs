@@ -13,6 +13,8 @@ use hawser_sim::hub::case::{Case, FAULTS, Fault, Outcome};
 use hawser_sim::net::link;
 use hawser_sim::portal::Recipe;
 use hawser_sim::situation::{address, second};
+use hawser_sim::tcp::Transfer;
+use hawser_sim::tcp::hosts::{ReceiverHost, SenderHost};
 use hawser_sim::world::{HostId, LOCAL, REMOTE, Setup};
 use hawser_sim::{World, judge};
 use std::time::Duration;
@@ -195,6 +197,36 @@ fn a_dead_standby_changes_nothing_and_is_the_standby_once_it_is_back() {
     assert!(ping.longest_gap(second(2.0), second(8.9)) < Duration::from_millis(40), "nobody noticed");
     let gap = ping.longest_gap(second(8.9), second(13.0));
     assert!(gap < Duration::from_secs_f64(GAP / 1e3), "{gap:?}");
+}
+
+/// What a download of three seconds brings, to the peer or from it, begun a second after moves of a peer that pings.
+fn download_after(moves: &[f64], from: usize) -> u64 {
+    let (mut world, _) = hub(LOCAL, 0.2, 19.0);
+    moves.iter().for_each(|at| world.at(second(*at), hub::Act::Move));
+    let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 11)), 1 - from);
+    let begins = moves.last().map_or(9.0, |at| at + 1.0);
+    let transfer = [Transfer::bulk(second(begins), second(begins + 3.0))];
+    world.add_host(from, ends[from], SenderHost::new(ends[from], ends[to], &transfer, 5));
+    let receiver = world.add_host(to, ends[to], ReceiverHost::new(ends[to], ends[from], &transfer, 5));
+    world.run_until(second(begins + 3.0));
+    assert_eq!(world.moved.len(), moves.len());
+    world.host::<ReceiverHost>(receiver).receivers[0].bytes_between(second(begins), second(begins + 3.0))
+}
+
+#[test]
+fn a_move_of_a_peer_with_little_to_say_makes_no_later_download_slower() {
+    for from in [LOCAL, REMOTE] {
+        let usual = download_after(&[], from);
+        for moves in [&[8.0][..], &[5.0, 8.0], &[3.0, 6.0, 9.0]] {
+            let after = download_after(moves, from);
+            println!("from {from}: {usual} bytes, {after} after {} moves", moves.len());
+            assert!(
+                after as f64 > 0.85 * usual as f64,
+                "from {from}: {usual} bytes, {after} after {} moves",
+                moves.len()
+            );
+        }
+    }
 }
 
 fn outcomes(fault: Fault) -> Vec<(Case, Outcome)> {

@@ -6,7 +6,7 @@
 //!    come.
 //! 2. `adopt`: it goes by the new session before all else, numbered anew: once. What the first member has and could not
 //!    acknowledge comes to both: at most what was under way.
-//! 3. What the links carried is where the new session's paths begin (`careful_start`).
+//! 3. What the links carried is where the new session's paths begin, at once or carefully (`careful_start`).
 
 use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
@@ -72,8 +72,8 @@ impl Session {
         // The flow with the least goes first: a call's few packets do not wait for a download's window.
         let mut bytes: BTreeMap<FlowBucket, u64> = BTreeMap::new();
         records.iter().for_each(|record| *bytes.entry(record.bucket).or_default() += u64::from(record.len));
-        records.sort_by(|one, other| one.order.compare(other.order));
-        records.sort_by_key(|record| bytes.get(&record.bucket).copied());
+        let size = |record: &SegmentRecord| bytes.get(&record.bucket);
+        records.sort_by(|one, other| size(one).cmp(&size(other)).then(one.order.compare(other.order)));
         let last: BTreeMap<_, _> = records.iter().map(|record| (record.bucket, record.sequence)).collect();
         for (bucket, upto) in last {
             self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket, upto }));
@@ -127,8 +127,8 @@ impl Session {
 }
 
 impl Path {
-    /// Its link carries, or carried, so much to another member, at this round trip: it begins there, if its own rate is
-    /// not known.
+    /// Its link carries, or carried, this much to another member, at this round trip: it begins there. Where that member
+    /// is silent, only if its own rate is not known.
     pub(super) fn begin_at(&mut self, now: Time, start: Start, carried: Rate, round_trip: Duration) {
         let smoothed = self.way.rtt.snapshot().smoothed;
         let unknown = start != Start::Careful || self.capacity.probing.is_on();
@@ -137,8 +137,7 @@ impl Path {
         self.capacity.start = Some(start);
         if start == Start::Careful {
             self.capacity.controller.start_at(rate, smoothed);
-        } else {
-            self.capacity.controller.resume(now, rate, smoothed);
+        } else if self.capacity.controller.resume(now, rate, smoothed) {
             self.capacity.probing.skip(now);
         }
         self.follow_controller();

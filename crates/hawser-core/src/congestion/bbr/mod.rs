@@ -313,14 +313,18 @@ impl Controller for Bbr {
         }
     }
 
-    fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) {
+    fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) -> bool {
+        let window = rate.bytes_in(round_trip);
+        if window <= initial_window(self.mtu) {
+            return false;
+        }
         self.max_bw.replace(rate);
-        (self.bw, self.pacing) = (rate, rate);
-        self.window = rate.bytes_in(round_trip).max(initial_window(self.mtu));
+        (self.bw, self.pacing, self.window) = (rate, rate, window);
         self.full.reached = true;
         self.start_down(now);
         self.cycle.wait = RESUMED_WAIT;
         self.state = State::Cruise;
+        true
     }
 
     fn window(&self) -> ByteCount {

@@ -278,7 +278,10 @@ fn a_known_rate_is_cruised_at_and_looked_beyond_half_a_second_later() {
     for mut drive in [Drive::new(), Drive::in_state(State::Cruise)] {
         drive.rate = 600_000;
         drive.in_flight = 60_000;
-        drive.bbr.resume(drive.now, Rate(600_000), Duration::from_millis(100));
+        let before = (drive.bbr.state, drive.bbr.pacing_rate());
+        assert!(!drive.bbr.resume(drive.now, Rate(100_000), Duration::from_millis(100)), "ten packets a round trip");
+        assert_eq!((drive.bbr.state, drive.bbr.pacing_rate()), before);
+        assert!(drive.bbr.resume(drive.now, Rate(600_000), Duration::from_millis(100)));
         assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
         assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(60_000)));
         assert!(!drive.bbr.is_ramping());
