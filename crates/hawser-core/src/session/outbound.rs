@@ -307,12 +307,10 @@ impl Session {
         let fec = &self.fec;
         let mtu = self.paths[index].way.mtu();
         let drops = &mut *cx.drops;
-        let bulk_waits = self.hub.bulk_waits_until(now).is_some();
+        let bulk_waits = which == Flows::Sparse || self.hub.bulk_waits_until(now).is_some();
         let choose = &mut |flow: &crate::queue::FlowView| {
-            // Sparse flows of a priority come first.
-            if which == Flows::Sparse && !flow.sparse {
-                return Choice::Stop;
-            }
+            // Others are passed, and no end: so those that emptied leave the old flows, and are sparse again (RFC 8290,
+            // section 4.2).
             if bulk_waits && !flow.sparse {
                 return Choice::Skip;
             }
