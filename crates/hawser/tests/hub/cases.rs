@@ -7,16 +7,17 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use crate::figures;
-use crate::traffic::{Noticed, Traffic};
+use crate::owners::Owned;
+use crate::traffic::{Many, Noticed, Traffic};
 use crate::world::{OUTSIDE, Routing, Setup, World};
 
 /// From the traffic's beginning to the harm, how long the harm lasts where it ends, and until the traffic does.
 const BEFORE: Duration = Duration::from_secs(2);
 const LASTS: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(5);
-/// Streams from the home. Of 300, each has less than a packet a round trip by these links, and some rest for longer
-/// than they are looked at.
-const STREAMS: usize = 20;
+/// Streams from the home, and conversations beside them. Of 300 streams each would have less than a packet a round trip
+/// by these links, and some rest for longer than they are looked at.
+const FLOWS: Many = Many { streams: 20, conversations: 280 };
 /// What it takes to drain a member, to start it anew, and to wait for it, with room.
 const UPGRADE: Duration = Duration::from_secs(15);
 /// What the harm may cost on a machine with nothing beside; and where the better announcement has to come by FRR's
@@ -42,8 +43,8 @@ pub struct Run {
     noticed: Noticed,
     /// Packets of the home's that the harmed member gave the router after it was let go on.
     stale: u64,
-    /// Epochs that had an owner so far: none had two.
-    epochs: usize,
+    #[serde(flatten)]
+    owned: Owned,
     load: f64,
 }
 
@@ -107,11 +108,12 @@ impl Harm {
 fn run(world: &mut World, harm: Harm) -> Run {
     let (before, standby) = (world.active(), world.holding("standby"));
     world.forwarded(before);
-    let traffic = Traffic::start(world, STREAMS, BEFORE + AFTER);
+    let capture = world.capture();
+    let traffic = Traffic::start(world, FLOWS, BEFORE + AFTER);
     let begun = Moment::now() + BEFORE;
     begun.sleep_until();
     if world.translates() {
-        assert!(world.flows(standby) >= STREAMS, "the standby knows {} flows", world.flows(standby));
+        assert!(world.flows(standby) >= FLOWS.all(), "the standby knows {} flows", world.flows(standby));
     }
     harm.begin(world, before);
     (begun + LASTS).sleep_until();
@@ -129,8 +131,8 @@ fn run(world: &mut World, harm: Harm) -> Run {
         world.restart(standby);
     }
     world.wait_until_ready();
-    let epochs = world.owners_of_epochs();
-    Run { before, after, noticed, stale, epochs, load: figures::load() }
+    let owned = capture.finish(&world.logs());
+    Run { before, after, noticed, stale, owned, load: figures::load() }
 }
 
 /// All runs of a case, kept.
@@ -247,7 +249,8 @@ fn a_member_that_is_told_to_end_loses_no_packet() {
 /// Each member in turn is drained, ends, and is started again, while people go on.
 fn upgraded(world: &mut World) -> Noticed {
     let members = world.members.len();
-    let traffic = Traffic::start(world, STREAMS, BEFORE + UPGRADE * members as u32);
+    let capture = world.capture();
+    let traffic = Traffic::start(world, FLOWS, BEFORE + UPGRADE * members as u32);
     let begun = Moment::now() + BEFORE;
     begun.sleep_until();
     for member in 0..members {
@@ -259,7 +262,7 @@ fn upgraded(world: &mut World) -> Noticed {
     }
     assert!(traffic.is_on(), "the upgrade took longer than the traffic");
     let noticed = traffic.finish(begun);
-    world.owners_of_epochs();
+    capture.finish(&world.logs());
     noticed
 }
 

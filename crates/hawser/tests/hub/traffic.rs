@@ -1,4 +1,4 @@
-//! What people do while a member ends, and what they notice: a ping, calls, streams up and a download.
+//! What people do while a member ends, and what they notice: a ping, calls, streams up, a download and conversations.
 //!
 //! 1. `Traffic::start` begins all of it. 2. `finish` says what came of it, around the moment of the harm.
 //!
@@ -16,6 +16,7 @@ use hawser_wire::traffic::{
 };
 use serde::Serialize;
 
+use crate::conversations::Conversations;
 use crate::lab::{ms, parse};
 use crate::world::{SERVER, World};
 
@@ -31,12 +32,27 @@ const CROWDED: Duration = Duration::from_millis(5);
 const ARRIVES: Duration = Duration::from_millis(500);
 /// What is late is waited for.
 const LINGER: Duration = Duration::from_secs(1);
-
+/// Connections are made within that, before anything fills the links.
+const CONNECTED: Duration = Duration::from_secs(1);
 /// Streams have found their rates by then.
 const SETTLED: Duration = Duration::from_millis(500);
 
+/// TCP connections of the home's: streams that take what they get, and conversations. A plain value.
+#[derive(Clone, Copy, Debug)]
+pub struct Many {
+    pub streams: usize,
+    pub conversations: usize,
+}
+
+impl Many {
+    pub fn all(self) -> usize {
+        self.streams + self.conversations
+    }
+}
+
 /// All of it under way. One owner.
 pub struct Traffic {
+    conversations: Conversations,
     ping: RunningPing,
     calls: Vec<RunningDuplex>,
     up: RunningFlows,
@@ -67,22 +83,24 @@ pub struct Noticed {
     /// For how long no stream brought anything.
     pub streams_stood_ms: f64,
     pub download_stood_ms: f64,
+    /// The longest that anybody waited for an answer in a conversation.
+    pub answered_after_ms: f64,
     pub mbps_before: f64,
     pub mbps_after: f64,
-    /// Flows that broke, or brought nothing from a second after the harm on.
+    /// Flows that broke, or brought nothing from a second after the harm on; conversations without an answer.
     pub flows_that_died: usize,
 }
 
 impl Traffic {
-    /// For so long, from now on, with this many streams from the home.
-    pub fn start(world: &World, streams: usize, duration: Duration) -> Self {
+    /// For so long, from now on, with this many connections of the home's.
+    pub fn start(world: &World, many: Many, duration: Duration) -> Self {
         let server = |port: u16| -> SocketAddr { parse(&format!("{SERVER}:{port}")) };
         let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
         let flows = |towards, count| {
             let (client, far) = (world.home.clone(), world.server.clone());
             Flows { client, server: far, destination: server(0), kind, towards, count }.connect().expect("connections")
         };
-        let (up, down) = (flows(Towards::Server, streams), flows(Towards::Client, 1));
+        let (up, down) = (flows(Towards::Server, many.streams), flows(Towards::Client, 1));
         let call = |_| {
             let (client, far) = (world.home.clone(), world.server.clone());
             let (payload, interval, linger) = (CALL_BYTES, CALL_EVERY, LINGER);
@@ -91,15 +109,19 @@ impl Traffic {
             call.prepare().expect("a call")
         };
         let calls: Vec<_> = (0..CALLS).map(call).collect();
-        let start = Moment::now();
+        let start = Moment::now() + CONNECTED;
+        let end = start + duration;
+        let conversations = Conversations::start(&world.home, &world.server, many.conversations, start, end);
+        start.sleep_until();
         let ping = Ping { from: world.home.clone(), destination: parse(SERVER), interval: PING_EVERY, duration };
         Self {
+            conversations,
             ping: ping.start().expect("a ping"),
             calls: calls.into_iter().map(|call| call.start(start, duration).expect("a call")).collect(),
             up: up.start(start, duration).expect("streams"),
             down: down.start(start, duration).expect("a download"),
             start,
-            end: start + duration,
+            end,
         }
     }
 
@@ -114,6 +136,7 @@ impl Traffic {
         let ping = self.ping.finish().expect("a report");
         let calls: Vec<DuplexReport> = self.calls.into_iter().map(|call| call.finish().expect("a report")).collect();
         let (up, down) = (self.up.finish().expect("a report"), self.down.finish().expect("a report"));
+        let conversations = self.conversations.finish();
         let longest = |way: fn(&DuplexReport) -> &UdpReport| {
             calls.iter().map(|call| longest_gap(way(call).arrivals.iter().map(|one| one.received), before, end)).max()
         };
@@ -140,9 +163,10 @@ impl Traffic {
             twice_down: sum(&others, downward, UdpReport::duplicates),
             streams_stood_ms: millis(up.all.longest_gap(before, end)),
             download_stood_ms: millis(down.all.longest_gap(before, end)),
+            answered_after_ms: millis(conversations.longest),
             mbps_before: up.all.mbps_between(harm - ms(1_000), harm) + down.all.mbps_between(harm - ms(1_000), harm),
             mbps_after: up.all.mbps_between(end - ms(1_000), end) + down.all.mbps_between(end - ms(1_000), end),
-            flows_that_died: died(&up) + died(&down),
+            flows_that_died: died(&up) + died(&down) + conversations.died,
         }
     }
 }

@@ -8,7 +8,6 @@
 //! The home has a public address, which the members announce: no member translates anything, but where that is what is
 //! tried (`nat`). There are two members, or three.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread::sleep;
@@ -23,6 +22,7 @@ use crate::configurations;
 use crate::frr::Frr;
 use crate::lab::{PATIENCE, Portal, ms};
 use crate::nat::Nat;
+use crate::owners::Capture;
 use crate::watcher::Watcher;
 
 /// The home's address, and the server's.
@@ -183,19 +183,15 @@ impl World {
         self.folder.path().join(format!("{name}.{extension}"))
     }
 
-    /// No two members owned in one epoch, as they logged it, and how many epochs had an owner.
-    pub fn owners_of_epochs(&self) -> usize {
-        let mut owners = BTreeMap::new();
-        for name in &MEMBERS[..self.members.len()] {
-            let log = std::fs::read_to_string(self.path(name, "log")).unwrap_or_default();
-            for line in log.lines().filter(|line| line.contains("announced so") && line.contains("role=\"owner\"")) {
-                let (_, epoch) = line.split_once("epoch=").expect("an owner has an epoch");
-                let epoch: u64 = epoch.split(' ').next().and_then(|epoch| epoch.parse().ok()).expect("a number");
-                let first = *owners.entry(epoch).or_insert(*name);
-                assert_eq!(first, *name, "epoch {epoch} has two owners: {line}");
-            }
-        }
-        owners.len()
+    /// What members log, and what they give the router, is looked at from now on.
+    pub fn capture(&self) -> Capture {
+        Capture::start(&self.router, self.members.len(), self.folder.path())
+    }
+
+    /// All that each member ever logged.
+    pub fn logs(&self) -> Vec<String> {
+        let names = &MEMBERS[..self.members.len()];
+        names.iter().map(|name| std::fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
     }
 
     pub fn signal(&self, member: usize, signal: Signal) {

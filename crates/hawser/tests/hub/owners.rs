@@ -1,0 +1,157 @@
+//! Who owned the home: by what members log, and by a capture of what each gives the router.
+//!
+//! 1. dumpcap keeps the beginning of each packet of the home's that the router gets, with the kernel's time. 2. A
+//!    member logs what it is from when on, and in which epoch: no epoch has two owners. 3. Each packet came from a
+//!    member that owned then; how long two of them gave packets at once is said.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hawser_wire::Namespace;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::world::{HOME, MEMBERS};
+
+/// From a claim to its line in the log, and back: routes are announced between the two.
+const LINE_LATE_S: f64 = 0.25;
+/// For so long after a new owner's first packet old ones' are looked for: they may own again soon after.
+const AFTER_S: f64 = 1.0;
+
+/// A capture under way. One owner.
+pub struct Capture {
+    dumpcap: Child,
+    file: PathBuf,
+}
+
+/// What a member said it is, from a time on (seconds since 1970): the owner in an epoch, or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Said {
+    at: f64,
+    owner: Option<u64>,
+}
+
+/// What both said. Plain data.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Owned {
+    /// Epochs that had an owner so far: none had two.
+    pub epochs: usize,
+    /// Packets of the capture: each came from a member that owned.
+    pub captured: usize,
+    /// The longest that an old owner gave packets after a new one began.
+    pub both_ms: f64,
+}
+
+impl Capture {
+    /// Returns when it captures.
+    pub fn start(router: &Namespace, members: usize, folder: &Path) -> Self {
+        let file = folder.join("owners.pcapng");
+        let mut command = router.command("dumpcap");
+        // What stands before the first interface is for all of them.
+        command.args(["-q", "-s", "64", "-f", &format!("ip src {HOME}"), "-w"]).arg(&file);
+        command.args(MEMBERS[..members].iter().flat_map(|name| ["-i", name]));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut dumpcap = child.expect("run dumpcap (package tshark; `make tools` installs it)");
+        let mut said = BufReader::new(dumpcap.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        while !line.starts_with("File:") {
+            line.clear();
+            assert!(said.read_line(&mut line).expect("text") > 0, "dumpcap ended");
+        }
+        // It goes on speaking, and is not listened to: the pipe has room for that.
+        dumpcap.stderr = Some(said.into_inner());
+        Self { dumpcap, file }
+    }
+
+    /// Step 3, with step 2: asserts it.
+    pub fn finish(mut self, logs: &[String]) -> Owned {
+        kill_process(Pid::from_child(&self.dumpcap), Signal::INT).expect("it can be signalled");
+        assert!(self.dumpcap.wait().expect("it ends").success(), "dumpcap failed");
+        let said: Vec<Vec<Said>> = logs.iter().map(|log| lines(log)).collect();
+        let packets = packets(&self.file);
+        for &(at, member) in &packets {
+            assert!(
+                owned(&said[member], at),
+                "{} gave a packet at {at}, and owned nothing: {:?}",
+                MEMBERS[member],
+                said[member]
+            );
+        }
+        Owned { epochs: epochs(&said), captured: packets.len(), both_ms: (both(&packets) * 1e5).round() / 1e2 }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // It has ended already, unless a test failed.
+        let _ = self.dumpcap.kill();
+        let _ = self.dumpcap.wait();
+    }
+}
+
+/// Step 2: what a member's log says of the home.
+fn lines(log: &str) -> Vec<Said> {
+    let announced = log.lines().filter(|line| line.contains("announced so"));
+    let said = announced.map(|line| {
+        let (stamp, _) = line.split_once(' ').expect("a line begins with its time");
+        let at = OffsetDateTime::parse(stamp, &Rfc3339).expect("a time").unix_timestamp_nanos() as f64 / 1e9;
+        let epoch = || {
+            let (_, epoch) = line.split_once("epoch=").expect("an owner has an epoch");
+            epoch.split(' ').next().and_then(|epoch| epoch.parse().ok()).expect("a number")
+        };
+        Said { at, owner: line.contains("role=\"owner\"").then(epoch) }
+    });
+    said.collect()
+}
+
+/// How many epochs had an owner: asserts that none had two.
+fn epochs(said: &[Vec<Said>]) -> usize {
+    let mut owners = BTreeMap::new();
+    for (member, all) in said.iter().enumerate() {
+        for epoch in all.iter().filter_map(|one| one.owner) {
+            let first = *owners.entry(epoch).or_insert(member);
+            assert_eq!(MEMBERS[first], MEMBERS[member], "epoch {epoch} has two owners");
+        }
+    }
+    owners.len()
+}
+
+/// Whether a member was an owner within `LINE_LATE_S` of a time.
+fn owned(said: &[Said], at: f64) -> bool {
+    let became = said.partition_point(|one| one.at <= at + LINE_LATE_S);
+    let was = said.partition_point(|one| one.at <= at - LINE_LATE_S).saturating_sub(1);
+    said[was..became].iter().any(|one| one.owner.is_some())
+}
+
+/// When packets came (seconds since 1970), and from which member, in their order.
+fn packets(file: &Path) -> Vec<(f64, usize)> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r"]).arg(file).args(["-T", "fields", "-e", "frame.time_epoch", "-e", "frame.interface_name"]);
+    let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).expect("text");
+    let mut all: Vec<(f64, usize)> = text.lines().map(packet).collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    all
+}
+
+fn packet(line: &str) -> (f64, usize) {
+    let (at, name) = line.split_once('\t').expect("two fields");
+    (at.parse().expect("a time"), MEMBERS.iter().position(|member| *member == name).expect("a member's interface"))
+}
+
+/// The longest that a member gave packets after another had begun: in seconds.
+fn both(packets: &[(f64, usize)]) -> f64 {
+    let begins = packets.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+    begins
+        .map(|pair| {
+            let (old, at) = (pair[0].1, pair[1].0);
+            let until = packets.iter().filter(|(when, member)| *member == old && (at..at + AFTER_S).contains(when));
+            until.map(|(when, _)| when - at).fold(0.0, f64::max)
+        })
+        .fold(0.0, f64::max)
+}
