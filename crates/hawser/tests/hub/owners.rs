@@ -19,7 +19,7 @@ use crate::world::{HOME, MEMBERS};
 
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
-/// For so long after a new owner's first packet old ones' are looked for: they may own again soon after.
+/// For so long after a new owner's first packet old ones' are looked for: nobody is an owner for a shorter time.
 const AFTER_S: f64 = 1.0;
 
 /// A capture under way. One owner.
@@ -144,14 +144,16 @@ fn packet(line: &str) -> (f64, usize) {
     (at.parse().expect("a time"), MEMBERS.iter().position(|member| *member == name).expect("a member's interface"))
 }
 
-/// The longest that a member gave packets after another had begun: in seconds.
+/// The longest that an old owner gave packets after a new one's first: in seconds.
 fn both(packets: &[(f64, usize)]) -> f64 {
-    let begins = packets.windows(2).filter(|pair| pair[0].1 != pair[1].1);
-    begins
-        .map(|pair| {
-            let (old, at) = (pair[0].1, pair[1].0);
-            let until = packets.iter().filter(|(when, member)| *member == old && (at..at + AFTER_S).contains(when));
-            until.map(|(when, _)| when - at).fold(0.0, f64::max)
-        })
-        .fold(0.0, f64::max)
+    let (mut longest, mut begun) = (0.0_f64, f64::NEG_INFINITY);
+    for pair in packets.windows(2).filter(|pair| pair[0].1 != pair[1].1) {
+        // Those of both take turns then.
+        if pair[1].0 < begun + AFTER_S {
+            longest = longest.max(pair[0].0 - begun);
+            continue;
+        }
+        begun = pair[1].0;
+    }
+    longest
 }
