@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use hawser_config::PrivateKey;
-use hawser_portal::api::{EtcdStatus, HubList, Status};
+use hawser_portal::api::{Client, EtcdStatus, Event, EventKind, HubList, Status};
 use hawser_wire::traffic::{Ping, PingReport};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use rustix::process::Signal;
@@ -118,6 +118,12 @@ impl Hub {
     pub fn list(&self, member: usize) -> HubList {
         let out = self.hub(member, &["peers", "--json"]);
         serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"))
+    }
+
+    /// What a member remembers of losing etcd, and having it again.
+    pub fn told_of_etcd(&self, member: usize) -> Vec<Event> {
+        let events = Client::events(&self.portal(member).socket, 0).expect("it answers").events.into_iter();
+        events.filter(|event| matches!(event.kind, EventKind::EtcdAway | EventKind::EtcdReached)).collect()
     }
 
     /// The member that the home's packets go to.

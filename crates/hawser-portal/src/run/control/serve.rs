@@ -80,7 +80,7 @@ pub struct Serving<'a> {
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
     lost: Lost,
-    told: Arc<Told>,
+    pub(super) told: Arc<Told>,
     web: Option<Web>,
     /// Where orders of pages and of the control socket are heard, and questions for flows.
     heard: Option<(Orders, FlowQuestions)>,
