@@ -4,9 +4,10 @@
 //!    peers to the file's. 2. [`Store`] runs the driver, and says whom to serve ([`Store::joined`]).
 //! 3. `serving` has the control thread do so: as a reload does it, but that no file is read.
 //! 4. `list` is what `hawser hub members` and `peers` show, `reach` tells when etcd is lost and when it is back.
-//!    `cache` writes down what is to be remembered, `revocations` ends peers.
+//!    `cache` writes down what is to be remembered, `enrolling` makes peers of who has a token, `revocations` ends them.
 
 mod cache;
+mod enrolling;
 mod list;
 mod reach;
 mod revocations;
@@ -77,6 +78,7 @@ impl Seed {
             preshared,
             refused: BTreeMap::new(),
             reach: reach::Told::default(),
+            enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
             meter: Meter { load: Load::default(), bytes: 0, at: Instant::now() },
         }
@@ -129,6 +131,8 @@ pub struct Store {
     refused: BTreeMap<PeerName, String>,
     /// What people know of whether etcd is reached.
     reach: reach::Told,
+    /// Who is to become a peer by a token.
+    enrolling: enrolling::Desk,
     /// What of claims was passed on.
     heard: BTreeMap<PublicKey, Seen>,
     meter: Meter,
@@ -193,10 +197,19 @@ impl Store {
     }
 }
 
-/// What etcd has next; never, where there is none.
-pub async fn next(store: &mut Option<Store>) -> View {
-    match store {
-        Some(store) => store.handle.next().await,
-        None => pending().await,
+/// What is heard of etcd. Owned data.
+pub enum Heard {
+    /// It has something else, or is reached no more.
+    View(View),
+    /// What came of a token.
+    Admitted(enrolling::Admitted),
+}
+
+/// What is heard next; nothing, where there is none.
+pub async fn next(store: &mut Option<Store>) -> Heard {
+    let Some(store) = store else { return pending().await };
+    tokio::select! {
+        view = store.handle.next() => Heard::View(view),
+        admitted = store.enrolling.next() => Heard::Admitted(admitted),
     }
 }

@@ -12,7 +12,7 @@ use hawser_hub::units::Epoch;
 use tokio::sync::oneshot;
 
 use super::super::serve::Serving;
-use super::{LOAD_EVERY, Store, list};
+use super::{Heard, LOAD_EVERY, Store, list};
 use crate::api::{Deed, Status};
 use crate::run::messages::{Command, Standing, State};
 
@@ -41,8 +41,16 @@ impl Serving<'_> {
         }
     }
 
+    /// What [`super::next`] gave.
+    pub(in crate::run::control) async fn on_etcd(&mut self, heard: Heard) {
+        match heard {
+            Heard::View(view) => self.on_view(view).await,
+            Heard::Admitted(admitted) => self.on_admitted(admitted).await,
+        }
+    }
+
     /// etcd says something else, or is reached no more.
-    pub(in crate::run::control) async fn on_etcd(&mut self, view: View) {
+    pub(super) async fn on_view(&mut self, view: View) {
         let Some(store) = &mut self.store else { return };
         store.view = view;
         if let Some(news) = store.reach.news(&store.view.reach) {
