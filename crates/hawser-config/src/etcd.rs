@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use super::PeerName;
 use super::error::Fault;
 use super::kinds::{not_supported, quoted, string, within};
-use super::parsers::{by_kind, endpoint, path, peer_name};
+use super::parsers::{by_kind, endpoint, path};
 use super::reading::Table;
 use super::values::HostName;
 
@@ -23,14 +23,13 @@ const PREFIX_DEFAULT: &str = "/hawser/hub/";
 /// Numbers of racks, and shares: more than anybody has members.
 const NUMBERS: std::ops::RangeInclusive<i64> = 0..=65_535;
 /// What etcd's keys say nothing without.
-const WITH_ETCD: [&str; 10] = [
+const WITH_ETCD: [&str; 9] = [
     "etcd_ca",
     "etcd_certificate",
     "etcd_key",
     "etcd_prefix",
     "etcd_lease",
     "etcd_strict",
-    "name",
     "endpoints",
     "weight",
     "rack",
@@ -93,13 +92,12 @@ impl std::fmt::Display for EtcdUrl {
 }
 
 /// Reads what `[hub]` says of etcd; none where it says nothing, or a fault was noted.
-pub(super) fn read(table: &mut Table<'_, '_, '_>) -> Option<Etcd> {
+pub(super) fn read(table: &mut Table<'_, '_, '_>, name: Option<&PeerName>) -> Option<Etcd> {
     let urls = table.set("etcd", "the address is there twice", url);
     let tls = ["etcd_ca", "etcd_certificate", "etcd_key"].map(|key| table.get(key, path));
     let prefix = table.get("etcd_prefix", prefix);
     let lease = table.get("etcd_lease", |v| within(v, LEASE_S, |fault| fault.hint("in seconds")));
     let strict = table.is("etcd_strict");
-    let name = table.get("name", peer_name);
     let (endpoints, scion) = {
         let all = table.set("endpoints", "the endpoint is there twice", endpoint).unwrap_or_default();
         let shown: Vec<String> = all.iter().map(ToString::to_string).collect();
@@ -132,7 +130,7 @@ pub(super) fn read(table: &mut Table<'_, '_, '_>) -> Option<Etcd> {
         prefix: prefix.unwrap_or_else(|| PREFIX_DEFAULT.to_owned()),
         lease: lease.map_or(LEASE_DEFAULT, Duration::from_secs),
         strict,
-        name: name?,
+        name: name?.clone(),
         endpoints,
         weight,
         rack,

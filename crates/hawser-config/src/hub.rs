@@ -22,6 +22,8 @@ const TABLE_LOCAL: u32 = 255;
 pub struct Hub {
     /// The kernel's table that the networks of peers are announced in.
     pub table: u32,
+    /// What the member is called; none where nobody has to know.
+    pub name: Option<PeerName>,
     /// Where members, peers and revocations are kept for all members; none: in each member's files.
     pub etcd: Option<Etcd>,
 }
@@ -44,7 +46,8 @@ pub(super) fn section(table: &mut Table<'_, '_, '_>) -> Hub {
                 .hint("leave it out for the main table, or choose a number: table = 4920"))
         }
     });
-    Hub { table: number.unwrap_or(TABLE_MAIN), etcd: etcd::read(table) }
+    let name = table.get("name", peer_name);
+    Hub { table: number.unwrap_or(TABLE_MAIN), etcd: etcd::read(table, name.as_ref()), name }
 }
 
 /// Whether peers come from etcd, so that the file need not have any.
@@ -168,6 +171,8 @@ mod tests {
         assert_eq!(table(""), Ok(None));
         assert_eq!(table("[hub]\n"), Ok(Some(254)));
         assert_eq!(table("[hub]\ntable = 4920\n"), Ok(Some(4920)));
+        let named = config("[hub]\nname = \"zurich\"\n", &[NETS]).expect("it is right").hub.expect("it is there");
+        assert_eq!(named.name.map(|name| name.to_string()).as_deref(), Some("zurich"));
         for wrong in ["0", "255", "4294967296", "-1"] {
             let faults = table(&format!("[hub]\ntable = {wrong}\n")).expect_err("no table for routes");
             assert!(faults[0].starts_with("`table`: a kernel table"), "{faults:?}");

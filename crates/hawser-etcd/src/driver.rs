@@ -240,8 +240,7 @@ impl Driver {
     }
 
     fn confirm(&mut self, begun: Time) {
-        if let Reach::Away(..) = self.view.reach {
-            tracing::info!(members = self.state.members().count(), "etcd reached");
+        if !matches!(self.view.reach, Reach::Reached(_)) {
             self.view.reach = Reach::Reached((self.settings.clock)());
         }
         self.view.confirmed = Some(begun);
@@ -252,11 +251,8 @@ impl Driver {
     fn note_away(&mut self, fault: &Fault) {
         self.view.client = None;
         let since = match &self.view.reach {
-            Reach::Away(since, _) => *since,
-            Reach::Reached(_) => {
-                tracing::warn!(error = %fault, "etcd not reached: peers are served as before");
-                (self.settings.clock)()
-            }
+            Reach::Asked(since) | Reach::Away(since, _) => *since,
+            Reach::Reached(_) => (self.settings.clock)(),
         };
         self.view.reach = Reach::Away(since, fault.to_string());
         self.send();

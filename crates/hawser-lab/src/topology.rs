@@ -23,7 +23,7 @@ use ipnet::{IpNet, Ipv4Net};
 use crate::cleanup;
 use crate::error::LabError;
 
-mod routes;
+pub(crate) mod routes;
 mod shared;
 
 /// Prefix length of every network here.

@@ -78,6 +78,27 @@ fn the_demo_shows_what_bonding_does_and_leaves_nothing() {
 }
 
 #[test]
+fn the_demo_of_a_hub_kills_a_member_and_the_flow_goes_on_with_its_address() {
+    let _turn = turn();
+    let begun = Instant::now();
+    let mut command = demo();
+    let child = command.arg("hub").spawn().expect("it starts");
+    let pid = child.id();
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    assert!(status.success(), "{status} (needs root): {}", String::from_utf8_lossy(&stderr));
+    assert!(begun.elapsed() < LONGEST, "{:?}", begun.elapsed());
+    assert_eq!(Traces::of(pid), Traces::default());
+    let figures: Value = serde_json::from_slice(&stdout).expect("one JSON object, and nothing else");
+    assert_eq!((&figures["killed"], &figures["owner"]), (&"zurich".into(), &"geneva".into()), "{figures}");
+    let client = figures["client_before"].as_str().expect("an address");
+    assert!(client.starts_with("203.0.113.8:") && figures["client_after"] == client, "{figures}");
+    // Both links carry 40 Mbit/s, and a machine that builds beside it less.
+    assert!((50.0..3_000.0).contains(&number(&figures, "gap_ms")), "{figures}");
+    assert!(number(&figures, "before_mbps") > 3.0 && number(&figures, "after_mbps") > 3.0, "{figures}");
+    assert!(number(&figures, "pings_lost") < 0.2 * number(&figures, "pings"), "{figures}");
+}
+
+#[test]
 fn an_interrupted_demo_leaves_nothing() {
     let _turn = turn();
     let begun: fn(&Traces) -> bool = |traces| !traces.namespaces.is_empty();

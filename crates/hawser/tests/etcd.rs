@@ -14,6 +14,7 @@ mod etcd_hub;
 mod lab;
 
 use etcd_hub::{Hub, Setup, lost, said};
+use hawser_portal::api::EventKind;
 use lab::ms;
 use rustix::process::Signal;
 
@@ -62,6 +63,7 @@ fn peers_come_and_go_by_etcd_and_are_served_while_it_is_away() {
     for at in 0..2 {
         hub.wait_for_etcd(at, "etcd to be back", |etcd| etcd.reached && etcd.members == 2);
     }
+    tells_that_it_was_away(&hub, owner);
     hub.wait_until_answered();
     let begun = Instant::now();
     assert_eq!(said(&hub.hub(0, &["revoke", "home"])), "revoked: no member serves home any more\n");
@@ -71,6 +73,16 @@ fn peers_come_and_go_by_etcd_and_are_served_while_it_is_away() {
     let key = &list.peers[0].public_key;
     let again = hub.hub(1, &["add", "home", "--key", key, "--allowed-ips", "203.0.113.8/32"]);
     assert!(said(&again).contains("its key is revoked"), "{}", said(&again));
+}
+
+/// Both members do: one of them started anew meanwhile.
+fn tells_that_it_was_away(hub: &Hub, restarted: usize) {
+    let told = hub.told_of_etcd(1 - restarted);
+    let kinds: Vec<EventKind> = told.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::EtcdReached, EventKind::EtcdAway, EventKind::EtcdReached]);
+    assert!(told[1].cause.starts_with("after ") && told[1].cause.contains(" s: "), "{told:?}");
+    assert!(told[2].cause.starts_with("after "), "{told:?}");
+    assert_eq!(hub.told_of_etcd(restarted)[0].kind, EventKind::EtcdAway, "it started without");
 }
 
 const KEY: &str = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
@@ -93,6 +105,12 @@ fn a_revocation_without_etcd_holds_here_at_once_and_is_told_when_etcd_is_back() 
     let expected = "error: revoke peer home: done at this member, and not in etcd yet: etcd is not reached";
     assert!(told.starts_with(expected), "{told}");
     assert!(!hub.serves_home(0));
+    let key = &hub.list(0).peers[0].public_key.clone();
+    let told = said(&hub.hub(0, &["revoke", "--undo", "home"]));
+    assert!(told.starts_with(&format!("taken back: members may serve home again, by the key {key}\nhint: ")), "{told}");
+    hub.portal(0)
+        .wait_for("the home, of which etcd never heard", |status| status.peers.iter().any(|peer| peer.name == "home"));
+    assert!(said(&hub.hub(0, &["revoke", "home"])).starts_with(expected));
     hub.portal(0).signal(Signal::KILL);
     hub.portals[0] = None;
     hub.start_member(0);
@@ -103,4 +121,16 @@ fn a_revocation_without_etcd_holds_here_at_once_and_is_told_when_etcd_is_back() 
         hub.wait_for_etcd(at, "the revocation", |etcd| etcd.reached && etcd.revoked == 1 && etcd.peers == 0);
         assert!(!hub.serves_home(at));
     }
+    is_taken_back_at_the_other_member(&hub, key);
+}
+
+/// By the key; the peer itself comes anew.
+fn is_taken_back_at_the_other_member(hub: &Hub, key: &str) {
+    assert!(said(&hub.hub(1, &["revoke", "--undo", key])).starts_with("taken back: members may serve home again"));
+    for at in 0..2 {
+        hub.wait_for_etcd(at, "nobody to be revoked", |etcd| etcd.revoked == 0);
+    }
+    let told = said(&hub.hub(1, &["revoke", "--undo", "home"]));
+    assert!(told.starts_with("error: take back revocation of home: no key of home is revoked\nhint: "), "{told}");
+    hub.admit_home();
 }

@@ -39,6 +39,8 @@ fn a_member_says_whether_etcd_is_reached_and_what_it_takes() {
     let told = |etcd: EtcdStatus| shown(Status { etcd: Some(etcd), ..Status::default() }).0;
     assert_eq!(told(there.clone()), "etcd reached for 1 min 1 s: members 2, peers 12, revoked 0\nno peers\n");
     assert_eq!(told(away.clone()), "etcd not reached for 1 min 1 s: connect to https://a:2379: refused\nno peers\n");
+    let known = EtcdStatus { in_step_age_s: Some(63.0), ..away.clone() };
+    assert!(told(known).contains(": connect to https://a:2379: refused; what is known is 1 min 3 s old\n"));
     let full = EtcdStatus { unwritten: Some("write load: no space".into()), ..there.clone() };
     let line = "etcd takes nothing from this member: write load: no space\n";
     assert!(told(full.clone()).contains(line), "{}", told(full));

@@ -54,7 +54,7 @@ fn what_cannot_be_is_told() {
         (tls("etcd = [\"https://a\"]\netcd_prefix = \"/\""), "a prefix of nothing"),
         (tls("etcd = [\"https://a\"]\netcd_prefix = \"/a b/\""), "\"/a b/\" is no prefix"),
         (tls("etcd = [\"https://a\"]\netcd_lease = 2"), "2 is not between 3 and 3600"),
-        (tls(""), "`etcd_ca` in [hub] without `etcd`"),
+        (TLS.to_owned(), "`etcd_ca` in [hub] without `etcd`"),
         ("weight = 3".to_owned(), "`weight` in [hub] without `etcd`"),
     ] {
         let faults = read(&keys).expect_err(&keys);

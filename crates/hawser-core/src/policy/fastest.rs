@@ -2,9 +2,12 @@
 //!
 //! *Principle*: what is sent seldom has no window that hides a delay, so it takes the path that brings it home soonest
 //! (least one-way delay first). A sparse flow that hops between two paths is reordered, so the present one keeps its
-//! place against small differences (hysteresis; mean deviation as in RFC 6298 section 2).
+//! place against small differences (hysteresis; mean deviation as in RFC 6298 section 2). No difference of more than the
+//! other's round trip is small: a link whose rate fell to next to nothing has a deviation of seconds, and kept its place
+//! by it when the others were back.
 
 use super::PathView;
+use super::delay::micros;
 use super::tuning::Fastest;
 
 /// The usable path with the least delay; the present one keeps the place unless beaten clearly.
@@ -12,13 +15,14 @@ pub fn choose(tuning: &Fastest, present: usize, paths: &[PathView]) -> usize {
     let least = paths.iter().enumerate().filter(|(_, p)| p.usable).min_by_key(|(_, p)| p.delay_us);
     let Some((best, view)) = least else { return 0 };
     match paths.get(present) {
-        Some(p) if p.usable && p.delay_us - view.delay_us < margin(tuning, p) => present,
+        Some(p) if p.usable && p.delay_us - view.delay_us < margin(tuning, p, view) => present,
         _ => best,
     }
 }
 
-fn margin(tuning: &Fastest, path: &PathView) -> i64 {
-    tuning.margin_us.max(path.jitter_us.saturating_mul(tuning.margin_jitters))
+fn margin(tuning: &Fastest, present: &PathView, best: &PathView) -> i64 {
+    let deviation = present.jitter_us.saturating_mul(tuning.margin_jitters);
+    tuning.margin_us.max(deviation.min(micros(best.least_rtt)))
 }
 
 #[cfg(test)]
@@ -37,6 +41,16 @@ mod tests {
             let choose = |tuning: &Fastest| choose(tuning, 1, &paths);
             assert_eq!(choose(&Fastest::default()), usize::from(kept), "{later_us} µs later");
             assert_eq!(choose(&neutral), 0, "without the law");
+        }
+    }
+
+    #[test]
+    fn no_deviation_keeps_a_path_in_place_that_is_a_round_trip_of_another_later() {
+        // A round trip of 20 ms, and a path whose rate fell: 2 s, more or less.
+        let mut paths = [path(50, 10), path(5, 60)];
+        for (later_us, chosen) in [(19_000, 1), (20_000, 0), (1_380_000, 0)] {
+            (paths[1].delay_us, paths[1].jitter_us) = (paths[0].delay_us + later_us, 1_593_972);
+            assert_eq!(choose(&Fastest::default(), 1, &paths), chosen, "{later_us} µs later");
         }
     }
 

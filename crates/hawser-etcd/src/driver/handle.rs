@@ -40,6 +40,8 @@ pub struct Settings {
 /// Whether etcd is reached. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
+    /// Nobody knows: it was asked for the first time then.
+    Asked(Time),
     /// It answers, since then.
     Reached(Time),
     /// It does not, since then; why.
@@ -82,7 +84,7 @@ impl Handle {
             state: Arc::default(),
             roster,
             cluster: settings.cache.cluster,
-            reach: Reach::Away(now, "it was not reached yet".to_owned()),
+            reach: Reach::Asked(now),
             confirmed: None,
             unwritten: None,
             client: None,
@@ -159,9 +161,20 @@ impl View {
         }
     }
 
+    /// Deletes a revocation, and waits until etcd has done so.
+    ///
+    /// # Errors
+    /// Why it is there still.
+    pub async fn take_back(&self, key: PublicKey) -> Result<(), String> {
+        let client = self.client.as_ref().ok_or_else(|| self.away())?;
+        let gone = client.commit("take back revocation", Vec::new(), vec![Write::Delete(Key::Revoked(key))]).await;
+        gone.map(drop).map_err(|fault| fault.to_string())
+    }
+
     /// Why nothing can be written.
     pub fn away(&self) -> String {
         match &self.reach {
+            Reach::Asked(_) => "etcd is not reached: it has not answered yet".to_owned(),
             Reach::Away(_, why) => format!("etcd is not reached: {why}"),
             Reach::Reached(_) => "etcd is not reached: the connection ended".to_owned(),
         }

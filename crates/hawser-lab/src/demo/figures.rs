@@ -63,7 +63,7 @@ fn median(figure: &'static str, round_trips: &Sample) -> Result<f64, LabError> {
 }
 
 /// To a hundredth: finer is noise.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     const STEPS: f64 = 100.0;
     (value * STEPS).round() / STEPS
 }

@@ -11,6 +11,7 @@
 
 mod chart;
 mod figures;
+mod hub;
 mod page;
 mod script;
 mod view;
@@ -18,6 +19,7 @@ mod view;
 use std::path::Path;
 
 pub use figures::Figures;
+pub use hub::{HubFigures, run_hub};
 pub use view::{Silent, View, for_stdout, restore_terminal};
 
 use crate::cleanup;

@@ -12,7 +12,7 @@ use crate::error::LabError;
 
 /// A route by a gateway on an interface. Plain data.
 #[derive(Clone, Debug)]
-pub(super) struct Route {
+pub(crate) struct Route {
     pub prefix: Ipv4Net,
     pub gateway: Ipv4Addr,
     pub interface: String,
@@ -21,7 +21,7 @@ pub(super) struct Route {
 }
 
 /// Adds a route in a namespace.
-pub(super) fn add(namespace: &Namespace, route: &Route) -> Result<(), LabError> {
+pub(crate) fn add(namespace: &Namespace, route: &Route) -> Result<(), LabError> {
     let action = || format!("add route {} by {} in {}", route.prefix, route.interface, namespace.name());
     let system = |error| LabError::system(action(), error);
     namespace.run(|| {

@@ -52,11 +52,15 @@ pub enum EventKind {
     TierSet,
     /// Another member of a hub owns a peer: this portal itself, or one that it serves.
     OwnerChanged,
+    /// A member of a hub does not reach etcd any more; the cause says why, and how long it had.
+    EtcdAway,
+    /// It reaches etcd; the cause says after how long.
+    EtcdReached,
 }
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::PortalStarted,
         Self::LinkUp,
         Self::LinkDown,
@@ -79,6 +83,8 @@ impl EventKind {
         Self::Resumed,
         Self::TierSet,
         Self::OwnerChanged,
+        Self::EtcdAway,
+        Self::EtcdReached,
     ];
 
     /// In words, as the log has them.
@@ -106,6 +112,8 @@ impl EventKind {
             Self::Resumed => "link resumed",
             Self::TierSet => "tier set",
             Self::OwnerChanged => "owner changed",
+            Self::EtcdAway => "etcd away",
+            Self::EtcdReached => "etcd reached",
         }
     }
 }
@@ -156,7 +164,7 @@ mod tests {
     fn every_kind_has_a_word_for_scripts_and_words_for_people_of_its_own() {
         let words: std::collections::BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.words()).collect();
         let names = EventKind::ALL.map(|kind| serde_json::to_string(&kind).expect("plain data"));
-        assert_eq!((words.len(), names.iter().collect::<std::collections::BTreeSet<_>>().len()), (22, 22));
+        assert_eq!((words.len(), names.iter().collect::<std::collections::BTreeSet<_>>().len()), (24, 24));
         assert_eq!(names[5], "\"degraded\"");
     }
 }

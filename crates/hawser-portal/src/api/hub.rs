@@ -26,6 +26,9 @@ pub struct EtcdStatus {
     pub reached: bool,
     /// For how long that has been so, in seconds.
     pub since_s: f64,
+    /// How long ago this member last knew all that was in it, in seconds; none before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_step_age_s: Option<f64>,
     /// Why it does not; none while it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,

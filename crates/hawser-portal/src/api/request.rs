@@ -82,11 +82,14 @@ pub enum Deed {
     /// No member serves this peer any more.
     #[serde(rename = "hub-revoke")]
     HubRevoke {
-        /// Its name.
+        /// Its name; where that is taken back, or its public key.
         name: String,
         /// Its public key; none: that of the peer of this name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         public_key: Option<String>,
+        /// That is taken back.
+        #[serde(default)]
+        undo: bool,
     },
     /// Findings of `hawser doctor`.
     Doctor,

@@ -82,6 +82,7 @@ fn prometheus_text(open_metrics: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::EtcdStatus;
 
     /// Two paths by one link, one of them down, a link with a cap, and a name that must be escaped nowhere.
     fn status() -> Status {
@@ -153,6 +154,22 @@ mod tests {
             }
             assert!(samples > 30, "only {samples} samples:\n{text}");
         }
+    }
+
+    #[test]
+    fn a_member_says_whether_etcd_answers_and_how_old_is_what_it_knows_and_others_say_nothing_of_it() {
+        let told = |etcd: Option<EtcdStatus>| {
+            let Exposition { text, .. } = exposition(Status { etcd, ..status() }, None).expect("it can be written");
+            let lines = text.lines().filter(|line| line.starts_with("hawser_etcd"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(told(None), Vec::<String>::new());
+        let never = EtcdStatus::default();
+        assert_eq!(told(Some(never.clone())), ["hawser_etcd_up 0.0"]);
+        let lost = EtcdStatus { in_step_age_s: Some(61.5), ..never };
+        assert_eq!(told(Some(lost.clone())), ["hawser_etcd_up 0.0", "hawser_etcd_in_step_age_seconds 61.5"]);
+        let there = EtcdStatus { reached: true, in_step_age_s: Some(0.5), ..lost };
+        assert_eq!(told(Some(there)), ["hawser_etcd_up 1.0", "hawser_etcd_in_step_age_seconds 0.5"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Unit;
 
 use super::process;
-use crate::api::{FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
+use crate::api::{EtcdStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
 
 /// Milliseconds in a second.
 const MILLIS: f64 = 1_000.0;
@@ -46,6 +46,7 @@ impl Collector for Families {
         portal(status, &mut out)?;
         peers(&status.peers, &mut out)?;
         hubs(&status.peers, &mut out)?;
+        etcd(status.etcd.as_ref(), &mut out)?;
         repairs(&status.peers, &mut out)?;
         let paths: Vec<LabelledPath<'_>> = status.peers.iter().flat_map(labelled).collect();
         path_states(&paths, &mut out)?;
@@ -97,6 +98,15 @@ fn hubs(peers: &[PeerStatus], out: &mut Writer<'_>) -> Result<(), fmt::Error> {
     out.gauge("hawser_peer_hub_role", None, help, roles)?;
     let epochs = known().map(|(peer, hub)| (of_peer(peer), hub.epoch as f64));
     out.gauge("hawser_peer_hub_epoch", None, "The highest epoch that is known of who owns the peer", epochs)
+}
+
+/// Of a member whose peers are in etcd alone.
+fn etcd(etcd: Option<&EtcdStatus>, out: &mut Writer<'_>) -> Result<(), fmt::Error> {
+    let Some(etcd) = etcd else { return Ok(()) };
+    out.gauge("hawser_etcd_up", None, "Whether etcd answers this member", [(vec![], flag(etcd.reached))])?;
+    let age = etcd.in_step_age_s.map(|age| (vec![], age));
+    let help = "Since this member last knew all that was in etcd; absent before it reached it";
+    out.gauge("hawser_etcd_in_step_age", Some(Unit::Seconds), help, age)
 }
 
 fn repairs(peers: &[PeerStatus], out: &mut Writer<'_>) -> Result<(), fmt::Error> {

@@ -5,8 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use hawser_config::Config;
 use ipnet::IpNet;
 
-use super::Invitation;
-
 /// Hosts that are tried in a network: no portal has more peers.
 const HOSTS_TRIED: u32 = 65_536;
 
@@ -15,14 +13,15 @@ const HOSTS_TRIED: u32 = 65_536;
 #[error("find an inner address: {0} has none left")]
 pub struct NoRoom(pub IpNet);
 
-/// Addresses for one more peer, with the prefix of their networks.
+/// Addresses for one more peer, with the prefix of their networks; `others` are networks of peers that the
+/// configuration does not have.
 ///
 /// # Errors
 /// [`NoRoom`].
-pub fn inner_addresses(config: &Config, invited: &[Invitation]) -> Result<Vec<IpNet>, NoRoom> {
+pub fn inner_addresses(config: &Config, others: &[IpNet]) -> Result<Vec<IpNet>, NoRoom> {
     let own: Vec<IpAddr> = config.tun.addresses.iter().map(IpNet::addr).collect();
     let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
-    let taken: Vec<&IpNet> = allowed.chain(invited.iter().flat_map(|one| &one.allowed_ips)).collect();
+    let taken: Vec<&IpNet> = allowed.chain(others).collect();
     // A peer that takes everything has no claim to the device's own network.
     let is_free = |address: &IpAddr| {
         !own.contains(address) && !taken.iter().any(|net| net.prefix_len() > 0 && net.contains(address))
@@ -51,12 +50,16 @@ mod tests {
     use super::*;
 
     fn next(addresses: &str, allowed: &str) -> Result<Vec<String>, NoRoom> {
+        next_beside(addresses, allowed, &[])
+    }
+
+    fn next_beside(addresses: &str, allowed: &str, others: &[IpNet]) -> Result<Vec<String>, NoRoom> {
         let text = format!(
             "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [{addresses}]\n[[peer]]\n\
              name = \"home\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = [{allowed}]\n"
         );
         let config = Config::parse(&text, "test.toml").expect("a right configuration");
-        Ok(inner_addresses(&config, &[])?.iter().map(ToString::to_string).collect())
+        Ok(inner_addresses(&config, others)?.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -70,6 +73,9 @@ mod tests {
         for (allowed, expect) in table {
             assert_eq!(next(both, allowed).expect("there is room"), expect, "{allowed}");
         }
+        let others = ["10.77.0.3/32", "fd77::/126"].map(|net| net.parse().expect("a net"));
+        let beside = next_beside(both, "\"10.77.0.2/32\"", &others).expect("there is room");
+        assert_eq!(beside, ["10.77.0.4/24", "fd77::4/64"], "peers that the configuration does not have");
         let full = next("\"10.77.0.1/30\"", "\"10.77.0.2/32\"").expect_err("it is full");
         assert_eq!(full.to_string(), "find an inner address: 10.77.0.1/30 has none left");
     }

@@ -4,7 +4,7 @@
 //!    another.
 //! 2. That one enrols by it ([`enrol`]): the handshake of `hawser_core::handshake::enrolment`, and no data.
 //! 3. The first portal writes `peers.d/NAME.toml` ([`add_peer`]), forgets the invitation, and reads its configuration
-//!    again.
+//!    again. A member of a hub whose peers are in etcd writes it there.
 //!
 //! Files are the truth, and all of it: what commands write, an editor may write too.
 
@@ -20,4 +20,4 @@ pub use enrol::{EnrolError, Uplink, enrol};
 pub use files::{FileError, make_folder, remove_file, write_private};
 pub use invitation::{Invitation, InvitationError, Invitations, TOKENS_FOLDER};
 pub use peers::{add_peer, peer_file};
-pub use token::{Endpoint, Host, TOKEN_PREFIX, Token, TokenError};
+pub use token::{Endpoint, Host, Hub, HubError, MEMBERS_MAX, Member, TOKEN_PREFIX, Token, TokenError};

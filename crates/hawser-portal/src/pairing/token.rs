@@ -11,40 +11,40 @@
 //!   address    4 or 6, then 4 or 16 bytes                     host: an address, or 0, length 1, the name's bytes
 //! ```
 //! Version 1 ends before the name servers (written as gateways are), and is what a portal without any writes: older
-//! ones read it. Numbers are big-endian, `expires` counts seconds since 1970. The checksum is the beginning of SHA-256
-//! over all before.
+//! ones read it. Version 3 is of a hub's member (`hub`), and an older program says that it does not know it: it would
+//! join that member alone, and have no standby. Numbers are big-endian, `expires` counts seconds since 1970. The
+//! checksum is the beginning of SHA-256 over all before.
 
+mod bytes;
+mod hub;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hawser_config::{HostName, KEY_BYTES, PeerName, PublicKey};
+use hawser_config::{HostName, PeerName, PublicKey};
 use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
 use ipnet::IpNet;
 use ring::digest::{SHA256, digest};
 
+use bytes::{Reader, put_address, put_count, put_endpoints, put_text};
+pub use hub::{Hub, HubError, MEMBERS_MAX, Member};
+
 /// How a token begins.
 pub const TOKEN_PREFIX: &str = "hwr1:";
-/// The versions of its bytes: without name servers, and with some.
+/// The versions of its bytes: without name servers, with some, and of a hub's member.
 const PLAIN: u8 = 1;
 const WITH_NAME_SERVERS: u8 = 2;
+const OF_HUB: u8 = 3;
 /// Bytes of the checksum: one slip in four thousand million goes unseen, and then it is an unknown token.
 const CHECKSUM_LEN: usize = 4;
 /// Longest text that is looked at: every list may have 255 items, and a token has four.
 const TEXT_MAX: usize = 4096;
-/// Kinds of an address, and of a host name.
-const NAME: u8 = 0;
-const V4: u8 = 4;
-const V6: u8 = 6;
-/// Transports of an endpoint, as bits.
-const UDP: u8 = 1;
-const TCP: u8 = 2;
 
 /// Why text is no token. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum TokenError {
     #[error("read token: it was altered, or is not whole")]
     Altered,
     /// Another version made it.
-    #[error("read token: it is of version {0}, and this program knows versions up to {WITH_NAME_SERVERS}")]
+    #[error("read token: it is of version {0}, and this program knows versions up to {OF_HUB}")]
     Version(u8),
     /// It was made wrongly: the checksum is right.
     #[error("read token: its {0} is wrong")]
@@ -144,9 +144,16 @@ pub struct Token {
     pub endpoints: Vec<Endpoint>,
     /// Name servers for its holder; mostly none.
     pub name_servers: Vec<IpAddr>,
+    /// The hub that the portal is a member of; mostly none.
+    pub hub: Option<Hub>,
 }
 
 impl Token {
+    /// Whether it can be read: longer text is not looked at.
+    pub fn is_readable(&self) -> bool {
+        self.to_string().len() <= TOKEN_PREFIX.len() + TEXT_MAX
+    }
+
     /// How long ago it expired; none: it has not.
     pub fn expired(&self, now: SystemTime) -> Option<Duration> {
         let end = UNIX_EPOCH + Duration::from_secs(self.expires.into());
@@ -154,7 +161,12 @@ impl Token {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![if self.name_servers.is_empty() { PLAIN } else { WITH_NAME_SERVERS }];
+        let version = match (&self.hub, self.name_servers.is_empty()) {
+            (Some(_), _) => OF_HUB,
+            (None, false) => WITH_NAME_SERVERS,
+            (None, true) => PLAIN,
+        };
+        let mut out = vec![version];
         out.extend(self.public_key.as_bytes());
         out.extend(self.secret.bytes());
         out.extend(self.expires.to_be_bytes());
@@ -166,22 +178,12 @@ impl Token {
         }
         put_count(&mut out, self.gateways.len());
         self.gateways.iter().for_each(|address| put_address(&mut out, *address));
-        put_count(&mut out, self.endpoints.len());
-        for endpoint in &self.endpoints {
-            out.push(if endpoint.udp { UDP } else { 0 } | if endpoint.tcp { TCP } else { 0 });
-            out.extend(endpoint.port.to_be_bytes());
-            match &endpoint.host {
-                Host::Address(address) => put_address(&mut out, *address),
-                Host::Name(name) => {
-                    out.push(NAME);
-                    put_text(&mut out, name.as_str());
-                }
-            }
-        }
-        if !self.name_servers.is_empty() {
+        put_endpoints(&mut out, &self.endpoints);
+        if version > PLAIN {
             put_count(&mut out, self.name_servers.len());
             self.name_servers.iter().for_each(|address| put_address(&mut out, *address));
         }
+        self.hub.iter().for_each(|hub| hub.put(&mut out));
         let checksum = checksum(&out);
         out.extend(checksum);
         out
@@ -194,15 +196,15 @@ impl Token {
         }
         let mut from = Reader(body);
         let version = from.byte("version")?;
-        if !matches!(version, PLAIN | WITH_NAME_SERVERS) {
+        if !matches!(version, PLAIN..=OF_HUB) {
             return Err(TokenError::Version(version));
         }
-        let public_key = PublicKey::new(from.array::<KEY_BYTES>("public key")?);
+        let public_key = from.public_key()?;
         let token = Self {
-            public_key: public_key.map_err(|_| TokenError::Malformed("public key"))?,
+            public_key,
             secret: Secret::new(from.array::<SECRET_LEN>("secret")?),
             expires: u32::from_be_bytes(from.array("expiry")?),
-            name: PeerName::parse(from.text("name")?).map_err(|_| TokenError::Malformed("name"))?,
+            name: from.name()?,
             addresses: from.list("inner address", Reader::network)?,
             gateways: from.list("gateway", |from| from.address("gateway"))?,
             endpoints: from.list("endpoint", Reader::endpoint)?,
@@ -210,6 +212,7 @@ impl Token {
                 PLAIN => Vec::new(),
                 _ => from.list("name server", |from| from.address("name server"))?,
             },
+            hub: (version == OF_HUB).then(|| Hub::read(&mut from, &public_key)).transpose()?,
         };
         if version == WITH_NAME_SERVERS && token.name_servers.is_empty() {
             return Err(TokenError::Malformed("name server"));
@@ -240,93 +243,4 @@ impl FromStr for Token {
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
     *digest(&SHA256, bytes).as_ref().first_chunk().expect("a digest is longer")
-}
-
-fn put_count(out: &mut Vec<u8>, count: usize) {
-    out.push(u8::try_from(count).expect("whoever makes a token has few of anything"));
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_count(out, text.len());
-    out.extend(text.as_bytes());
-}
-
-fn put_address(out: &mut Vec<u8>, address: IpAddr) {
-    match address {
-        IpAddr::V4(address) => {
-            out.push(V4);
-            out.extend(address.octets());
-        }
-        IpAddr::V6(address) => {
-            out.push(V6);
-            out.extend(address.octets());
-        }
-    }
-}
-
-/// What is left of a token's bytes. Used by one thread.
-struct Reader<'t>(&'t [u8]);
-
-impl<'t> Reader<'t> {
-    fn take(&mut self, count: usize, what: &'static str) -> Result<&'t [u8], TokenError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(TokenError::Malformed(what))?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const LEN: usize>(&mut self, what: &'static str) -> Result<[u8; LEN], TokenError> {
-        self.take(LEN, what)?.try_into().map_err(|_| TokenError::Malformed(what))
-    }
-
-    fn byte(&mut self, what: &'static str) -> Result<u8, TokenError> {
-        self.array::<1>(what).map(|[byte]| byte)
-    }
-
-    fn text(&mut self, what: &'static str) -> Result<&'t str, TokenError> {
-        let count = self.byte(what)?;
-        std::str::from_utf8(self.take(count.into(), what)?).map_err(|_| TokenError::Malformed(what))
-    }
-
-    fn list<T>(
-        &mut self,
-        what: &'static str,
-        mut item: impl FnMut(&mut Self) -> Result<T, TokenError>,
-    ) -> Result<Vec<T>, TokenError> {
-        let count = self.byte(what)?;
-        (0..count).map(|_| item(self)).collect()
-    }
-
-    fn address(&mut self, what: &'static str) -> Result<IpAddr, TokenError> {
-        match self.byte(what)? {
-            V4 => Ok(Ipv4Addr::from(self.array::<4>(what)?).into()),
-            V6 => Ok(Ipv6Addr::from(self.array::<16>(what)?).into()),
-            _ => Err(TokenError::Malformed(what)),
-        }
-    }
-
-    fn network(&mut self) -> Result<IpNet, TokenError> {
-        const WHAT: &str = "inner address";
-        let length = self.byte(WHAT)?;
-        IpNet::new(self.address(WHAT)?, length).map_err(|_| TokenError::Malformed(WHAT))
-    }
-
-    fn endpoint(&mut self) -> Result<Endpoint, TokenError> {
-        const WHAT: &str = "endpoint";
-        let wrong = TokenError::Malformed(WHAT);
-        let transports = self.byte(WHAT)?;
-        let port = u16::from_be_bytes(self.array(WHAT)?);
-        let host = if self.0.first() == Some(&NAME) {
-            self.byte(WHAT)?;
-            match Host::parse(self.text(WHAT)?) {
-                Some(name @ Host::Name(_)) => name,
-                _ => return Err(wrong),
-            }
-        } else {
-            Host::Address(self.address(WHAT)?)
-        };
-        if port == 0 || transports == 0 || transports & !(UDP | TCP) != 0 {
-            return Err(wrong);
-        }
-        Ok(Endpoint { host, port, udp: transports & UDP != 0, tcp: transports & TCP != 0 })
-    }
 }

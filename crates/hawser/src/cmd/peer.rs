@@ -147,10 +147,11 @@ fn remove(home: &Home, name: &str) -> Result<(), Failure> {
         let why =
             if elsewhere { "it stands in a file that no command wrote" } else { "there is no such peer or token" };
         let failure = Failure::wrong(format!("remove peer \"{name}\": {why}"));
-        return Err(if elsewhere {
-            failure.hint("take its [[peer]] out, then: systemctl reload hawser")
-        } else {
-            failure
+        let in_etcd = config.hub.is_some_and(|hub| hub.etcd.is_some());
+        return Err(match (elsewhere, in_etcd) {
+            (true, _) => failure.hint("take its [[peer]] out, then: systemctl reload hawser"),
+            (false, true) => failure.hint(format!("if it is in etcd: hawser hub revoke {name}")),
+            (false, false) => failure,
         });
     }
     reload(home)

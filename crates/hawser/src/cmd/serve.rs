@@ -3,26 +3,29 @@
 //! 1. A key and a configuration, where there are none: it listens, and its peers reach the world by this host.
 //! 2. It is started, or reads its configuration again; where that fails, or the system forwards nothing, step 1 is
 //!    undone.
-//! 3. What a firewall must let in is said. 4. A token is printed.
+//! 3. What a firewall must let in is said. 4. A token is printed; a member of a hub prints none (`hub`).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+mod hub;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hawser_config::{Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey};
+use hawser_config::{Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey, PublicKey};
 use hawser_net::netcfg::Rtnl;
 use hawser_portal::keys;
 use ipnet::{IpNet, Ipv4Net};
 
 use super::doctor::{self, NO_FORWARDING};
 use super::pairing::home::Home;
-use super::pairing::invite::{TokenOptions, invite};
+use super::pairing::invite::{TokenOptions, endpoints, invite};
 use super::pairing::service::{Service, is_running};
 use super::pairing::written::Written;
 use super::world::{Way, ways};
 use crate::failure::Failure;
+use hub::HubOptions;
 
 /// Inner networks that are tried, `10.N.0.0/24` from here on: nobody's default, as far as is known.
 const FIRST_NETWORK: u8 = 77;
@@ -32,6 +35,8 @@ const ULA: u8 = 0xfd;
 
 /// A portal makes interfaces forward right after it began to answer.
 const FORWARDS_WITHIN: Duration = Duration::from_secs(5);
+/// etcd answers within a connection with TLS, a list and a round of its lease.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Make this host a portal that others join, and print a token for the first
@@ -48,6 +53,8 @@ pub struct Serve {
     port: u16,
     #[command(flatten)]
     token: TokenOptions,
+    #[command(flatten)]
+    hub: HubOptions,
 }
 
 impl Serve {
@@ -57,13 +64,17 @@ impl Serve {
         let is_new = !self.config.exists();
         let (mut written, mut service) = (Written::default(), Service::of(&home));
         let written_now = if is_new {
-            write(&mut written, &home, self.port)
+            self.write(&mut written, &home)
         } else {
             eprintln!("{}: is there, and stays as it is", self.config.display());
             Ok(())
         };
-        let config = match written_now.and_then(|()| start(&home, &mut service)) {
-            Ok(config) => config,
+        let started = written_now.and_then(|()| start(&home, &mut service)).and_then(|(config, own)| {
+            self.hub.wait_for_etcd(&home, &config)?;
+            Ok((config, own))
+        });
+        let (config, own) = match started {
+            Ok(started) => started,
             Err(failure) if is_new => return Err(undo(&home, written, &mut service, failure)),
             Err(failure) => return Err(failure),
         };
@@ -76,34 +87,42 @@ impl Serve {
             transports.join(" and "),
             ports.join(" and ")
         );
+        if self.hub.is_member() {
+            return hub::tell(&home, &config, &own, &self.token);
+        }
         invite(&home, &self.name, &self.token)
     }
-}
 
-/// Step 1.
-fn write(written: &mut Written, home: &Home, port: u16) -> Result<(), Failure> {
-    let ways = ways()?;
-    let world = ways.iter().find(|way| way.address.is_ipv4()).or(ways.first());
-    written.folder(&home.folder)?;
-    written.folder(&home.folder.join(PEERS_FOLDER))?;
-    if !home.key.exists() {
-        let key = PrivateKey::generate().map_err(|error| Failure::failed(format!("make private key: {error}")))?;
-        written.file(&home.key, &key.to_base64())?;
+    /// Step 1.
+    fn write(&self, written: &mut Written, home: &Home) -> Result<(), Failure> {
+        let ways = ways()?;
+        let world = ways.iter().find(|way| way.address.is_ipv4()).or(ways.first());
+        let listen: [SocketAddr; 2] =
+            [(Ipv4Addr::UNSPECIFIED, self.port).into(), (Ipv6Addr::UNSPECIFIED, self.port).into()];
+        let addresses: Vec<String> = inner_networks(&ways)?.iter().map(|net| format!("\"{net}\"")).collect();
+        let mut text = format!(
+            "# Written by `hawser serve`; may be edited (docs/configuration.md). Peers are in {PEERS_FOLDER}/.\n{}\
+             listen = [\"{}\", \"{}\"]\n\n[tun]\naddresses = [{}]\n",
+            home.portal_section(),
+            listen[0],
+            listen[1],
+            addresses.join(", ")
+        );
+        match world {
+            _ if self.hub.is_member() => text += &self.hub.section(&endpoints(&listen, true, false, &self.token)?)?,
+            Some(way) => text += &format!("\n[nat]\nmasquerade = \"{}\"\n", way.interface),
+            None => eprintln!("hint: this host has no route into the world: its peers reach it alone"),
+        }
+        written.folder(&home.folder)?;
+        written.folder(&home.folder.join(PEERS_FOLDER))?;
+        if !home.key.exists() {
+            let key = PrivateKey::generate().map_err(|error| Failure::failed(format!("make private key: {error}")))?;
+            written.file(&home.key, &key.to_base64())?;
+        }
+        written.file(&home.config, &text)?;
+        eprintln!("{}: written", home.config.display());
+        Ok(())
     }
-    let addresses: Vec<String> = inner_networks(&ways)?.iter().map(|net| format!("\"{net}\"")).collect();
-    let mut text = format!(
-        "# Written by `hawser serve`; may be edited (docs/configuration.md). Peers are in {PEERS_FOLDER}/.\n{}\
-         listen = [\"0.0.0.0:{port}\", \"[::]:{port}\"]\n\n[tun]\naddresses = [{}]\n",
-        home.portal_section(),
-        addresses.join(", ")
-    );
-    match world {
-        Some(way) => text += &format!("\n[nat]\nmasquerade = \"{}\"\n", way.interface),
-        None => eprintln!("hint: this host has no route into the world: its peers reach it alone"),
-    }
-    written.file(&home.config, &text)?;
-    eprintln!("{}: written", home.config.display());
-    Ok(())
 }
 
 /// Inner addresses of this portal: an IPv4 network that this host does not know yet, and one of IPv6 where the world is
@@ -126,8 +145,8 @@ fn inner_networks(ways: &[Way]) -> Result<Vec<IpNet>, Failure> {
 }
 
 /// Step 2.
-fn start(home: &Home, service: &mut Service) -> Result<Config, Failure> {
-    let (config, _) = keys::load(&home.config)?;
+fn start(home: &Home, service: &mut Service) -> Result<(Config, PublicKey), Failure> {
+    let (config, keys) = keys::load(&home.config)?;
     if !is_running(home) {
         service.start(home)?;
     }
@@ -135,7 +154,7 @@ fn start(home: &Home, service: &mut Service) -> Result<Config, Failure> {
     if let Some(hint) = service.keep() {
         eprintln!("hint: {hint}");
     }
-    Ok(config)
+    Ok((config, keys.private.public()))
 }
 
 /// Whoever joins would reach this host alone, and undo it. What a firewall may drop is told, as a rule of it may let it

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use hawser_config::PrivateKey;
-use hawser_portal::api::{EtcdStatus, HubList, Status};
+use hawser_portal::api::{Client, EtcdStatus, Event, EventKind, HubList, Status};
 use hawser_wire::traffic::{Ping, PingReport};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use rustix::process::Signal;
@@ -23,8 +23,8 @@ use crate::lab::{PATIENCE, Portal, ms, write_private};
 
 pub const MEMBERS: [&str; 2] = ["zurich", "geneva"];
 const HOME: &str = "203.0.113.8";
-const SERVER: &str = "203.0.114.1";
-const SERVERS: [&str; 3] = ["198.51.9.1", "198.51.9.2", "198.51.9.3"];
+pub const SERVER: &str = "203.0.114.1";
+pub const SERVERS: [&str; 3] = ["198.51.9.1", "198.51.9.2", "198.51.9.3"];
 const MTU: u32 = 1_500;
 /// The least that a lease may be, in seconds: what ends with it is waited for.
 pub const LEASE_S: u64 = 3;
@@ -53,13 +53,20 @@ pub struct Setup {
     pub geneva: &'static str,
 }
 
-impl Hub {
-    /// Members that know etcd and each other, and a home that is nobody's peer yet.
-    pub fn new(setup: Setup) -> Self {
+/// The namespaces, with what joins them.
+pub struct Net {
+    pub home: Namespace,
+    pub members: Vec<Namespace>,
+    pub store: Namespace,
+    slow: Vec<EmulatedLink>,
+}
+
+impl Net {
+    /// All of them; each answer of etcd's takes that long.
+    pub fn new(round_trip: Option<Duration>) -> Self {
         let make = |tag: &str| Namespace::new(tag).expect("makes a namespace (these tests need root)");
         let (home, store) = (make("home"), make("etcd"));
         let members: Vec<Namespace> = MEMBERS.iter().map(|name| make(name)).collect();
-        let folder = tempfile::tempdir().expect("a folder");
         let mut slow = Vec::new();
         for (at, member) in members.iter().enumerate() {
             let (link, net, beyond) = (["one", "two"][at], at + 1, at + 4);
@@ -68,7 +75,7 @@ impl Hub {
             };
             veth(&end(&home, link, net, 1), &end(member, link, net, 2), MTU).expect("a veth pair");
             let (near, far) = (end(member, "etcd", beyond, 2), end(&store, MEMBERS[at], beyond, 1));
-            match setup.round_trip {
+            match round_trip {
                 None => veth(&near, &far, MTU).expect("a veth pair"),
                 Some(time) => {
                     let direction = Direction::shaped(100.0, time / 2, ms(500));
@@ -80,6 +87,15 @@ impl Hub {
             run(member.command("ip").args(route.split(' ')));
             member.add_address("lo", format!("{SERVER}/32").parse().expect("an address")).expect("an address");
         }
+        Self { home, members, store, slow }
+    }
+}
+
+impl Hub {
+    /// Members that know etcd and each other, and a home that is nobody's peer yet.
+    pub fn new(setup: Setup) -> Self {
+        let Net { home, members, store, slow } = Net::new(setup.round_trip);
+        let folder = tempfile::tempdir().expect("a folder");
         let servers = Servers::start(&store, folder.path(), &SERVERS[..setup.servers], setup.quota);
         let home_key = configure(folder.path(), &servers.urls(), setup.geneva);
         let portals: Vec<Option<Portal>> =
@@ -118,6 +134,12 @@ impl Hub {
     pub fn list(&self, member: usize) -> HubList {
         let out = self.hub(member, &["peers", "--json"]);
         serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"))
+    }
+
+    /// What a member remembers of losing etcd, and having it again.
+    pub fn told_of_etcd(&self, member: usize) -> Vec<Event> {
+        let events = Client::events(&self.portal(member).socket, 0).expect("it answers").events.into_iter();
+        events.filter(|event| matches!(event.kind, EventKind::EtcdAway | EventKind::EtcdReached)).collect()
     }
 
     /// The member that the home's packets go to.
@@ -175,7 +197,7 @@ impl Hub {
 }
 
 /// The member that is active, as the home says.
-fn active(status: &Status) -> Option<usize> {
+pub fn active(status: &Status) -> Option<usize> {
     let is = |name: &str| {
         let peer = status.peers.iter().find(|peer| peer.name == name);
         peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == "active")

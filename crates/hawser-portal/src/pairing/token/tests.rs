@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use hawser_config::KEY_BYTES;
+
 use super::*;
 
 fn token() -> Token {
@@ -18,7 +20,22 @@ fn token() -> Token {
             endpoint(Host::parse("hub.example").expect("a name"), 443),
         ],
         name_servers: vec![],
+        hub: None,
     }
+}
+
+fn member(name: &str, key: u8) -> Member {
+    let endpoints = token().endpoints;
+    Member { name: named(name), public_key: PublicKey::new([key; KEY_BYTES]).expect("a key"), endpoints }
+}
+
+fn named(name: &str) -> PeerName {
+    PeerName::parse(name).expect("a name")
+}
+
+fn of_hub(others: Vec<Member>) -> Result<Token, HubError> {
+    let token = token();
+    Ok(Token { hub: Some(Hub::new(named("zurich"), &token.public_key, others, true)?), ..token })
 }
 
 #[test]
@@ -40,6 +57,43 @@ fn a_token_with_name_servers_has_a_version_of_its_own_and_one_without_stays_as_i
         (&with[1..body], &with[body..with.len() - CHECKSUM_LEN]),
         (&plain[1..body], [1, 4, 10, 77, 0, 1].as_slice())
     );
+}
+
+#[test]
+fn a_token_of_a_hub_names_its_members_and_is_what_older_programs_do_not_know() {
+    let token = of_hub(vec![member("geneva", 7), member("basel", 8)]).expect("it is right");
+    let bytes = token.to_bytes();
+    assert_eq!((bytes[0], token.to_string().parse()), (3, Ok(token.clone())), "3: programs before knew 1 and 2");
+    let with = Token { name_servers: token.gateways.clone(), ..token };
+    assert_eq!(with.to_string().parse(), Ok(with));
+    let all: Vec<Member> = (0..7).map(|n| member(&format!("member{n}"), 10 + n)).collect();
+    let text = of_hub(all).expect("as many as there may be").to_string();
+    assert!(text.len() < TEXT_MAX / 2 && text.parse::<Token>().is_ok(), "{} characters", text.len());
+}
+
+#[test]
+fn what_is_no_hub_is_not_made_and_not_read() {
+    let unreached = Member { endpoints: Vec::new(), ..member("geneva", 7) };
+    let many = (0..8).map(|n| member(&format!("member{n}"), 10 + n)).collect();
+    let table = [
+        (vec![], HubError::Alone),
+        (many, HubError::TooMany),
+        (vec![member("geneva", 7), member("geneva", 8)], HubError::Twice(named("geneva"))),
+        (vec![member("zurich", 7)], HubError::Twice(named("zurich"))),
+        (vec![member("geneva", 3)], HubError::Twice(named("geneva"))),
+        (vec![unreached], HubError::Unreached(named("geneva"))),
+    ];
+    for (others, error) in table {
+        assert_eq!(of_hub(others), Err(error));
+    }
+    let right = of_hub(vec![member("geneva", 7)]).expect("it is right").to_bytes();
+    let hub = token().to_bytes().len() - CHECKSUM_LEN + 1;
+    for (at, with) in [(hub, 2), (hub + 1, 0), (hub + 8, 0), (hub + 8, 9)] {
+        let mut bytes = right[..right.len() - CHECKSUM_LEN].to_vec();
+        bytes[at] = with;
+        bytes.extend(checksum(&bytes));
+        assert!(matches!(Token::from_bytes(&bytes), Err(TokenError::Malformed(_))), "{at}: {with}");
+    }
 }
 
 #[test]
@@ -95,9 +149,17 @@ proptest! {
 
     #[test]
     fn bytes_under_a_right_checksum_are_a_token_that_reads_back_or_are_refused(
-        bytes in prop::collection::vec(any::<u8>(), 0..160), whole: bool
+        bytes in prop::collection::vec(any::<u8>(), 0..160), whole in 0..3_u8, keep in 0..400_usize
     ) {
-        let mut bytes = if whole { [&token().to_bytes()[..53], &bytes].concat() } else { bytes };
+        let begin = match whole {
+            0 => Vec::new(),
+            1 => token().to_bytes()[..53].to_vec(),
+            _ => {
+                let whole = of_hub(vec![member("geneva", 7), member("basel", 8)]).expect("it is right").to_bytes();
+                whole[..whole.len() - CHECKSUM_LEN].to_vec()
+            }
+        };
+        let mut bytes = [&begin[..keep.min(begin.len())], &bytes].concat();
         bytes.extend(checksum(&bytes));
         if let Ok(token) = Token::from_bytes(&bytes) {
             prop_assert_eq!(token.to_bytes(), bytes);

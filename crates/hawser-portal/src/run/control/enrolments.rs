@@ -1,7 +1,7 @@
 //! Those who may enrol by a token, and those who just did.
 //!
 //! ```text
-//!   file in tokens.d --follow--> invited --admit: peers.d/NAME.toml, the token's file goes--> bound --60 s--> forgotten
+//!   file in tokens.d --follow--> invited --bind: it is a peer, the token's file goes--> bound --60 s--> forgotten
 //!                                   \--expire: the file goes
 //! ```
 //! Who just enrolled is answered for a while: the first answer may be lost. Whoever else holds the token is not.
@@ -12,7 +12,7 @@ use hawser_config::{Config, PublicKey};
 use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_core::handshake::enrolment::{Invitation as CoreInvitation, InvitationId};
 
-use crate::pairing::{self, Invitation, Invitations};
+use crate::pairing::{self, FileError, Invitation, Invitations};
 
 /// How long who enrolled is answered: as long as `hawser join` asks.
 const ANSWERED_FOR: Duration = Duration::from_secs(60);
@@ -65,23 +65,37 @@ impl Enrolments {
         self.enrolments.iter().map(core).collect()
     }
 
-    /// Makes a peer of who has shown this key, and binds its token to that. Whether the configuration is to be read
-    /// again; what fails is told.
-    pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, config: &Config) -> bool {
-        let enrolment = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id && enrolment.bound.is_none());
-        let (Some(enrolment), Ok(key)) = (enrolment, PublicKey::new(core_key.0)) else { return false };
-        let Invitation { name, allowed_ips, .. } = &enrolment.invitation;
-        let known = config.peers.iter().find(|peer| peer.public_key == key || peer.name == *name);
-        if let Some(peer) = known {
-            tracing::warn!(token = %name, peer = %peer.name, "token not taken: the name or the key is a peer's");
-            return false;
+    /// What was promised to who has shown this key, and the key; none where it cannot become a peer.
+    pub fn promised(&self, id: InvitationId, key: CoreKey, config: &Config) -> Option<(Invitation, PublicKey)> {
+        let enrolment = self.enrolments.iter().find(|enrolment| enrolment.id == id && enrolment.bound.is_none())?;
+        let (key, invitation) = (PublicKey::new(key.0).ok()?, &enrolment.invitation);
+        // A peer of this name with this key came by this token, and it was not bound yet.
+        let other = config.peers.iter().find(|peer| (peer.public_key == key) != (peer.name == invitation.name));
+        if let Some(peer) = other {
+            let token = &invitation.name;
+            tracing::warn!(%token, peer = %peer.name, "token not taken: the name or the key is a peer's");
+            return None;
         }
-        let folder = &self.invitations.folder;
-        let written = pairing::add_peer(folder, name, &key, allowed_ips);
+        Some((invitation.clone(), key))
+    }
+
+    /// Makes a peer of who has shown this key in a file, and binds its token to that. Whether the configuration is to
+    /// be read again; what fails is told.
+    pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, invitation: &Invitation, key: &PublicKey) -> bool {
+        let Invitation { name, allowed_ips, .. } = invitation;
+        let written = pairing::add_peer(&self.invitations.folder, name, key, allowed_ips);
+        self.bind(id, core_key, written)
+    }
+
+    /// Binds a token to who became a peer by it; whether that worked.
+    pub fn bind(&mut self, id: InvitationId, core_key: CoreKey, written: Result<(), FileError>) -> bool {
+        let Some(enrolment) = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id) else { return false };
+        let name = &enrolment.invitation.name;
         // The peer first: a token that was used must not be lost with nothing to show for it.
-        match written.and_then(|()| Invitations::remove(folder, name)) {
+        match written.and_then(|()| Invitations::remove(&self.invitations.folder, name)) {
             Ok(_) => {
-                tracing::info!(peer = %name, public_key = %key, "peer enrolled by its token");
+                let public_key = PublicKey::new(core_key.0).map(|key| key.to_string()).unwrap_or_default();
+                tracing::info!(peer = %name, public_key, "peer enrolled by its token");
                 enrolment.bound = Some((core_key, Instant::now()));
                 true
             }

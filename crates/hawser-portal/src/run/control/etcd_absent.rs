@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 
-use hawser_config::{Config, Peer, PeerName, PresharedKey};
+use hawser_config::{Config, Peer, PeerName, PresharedKey, PublicKey};
+use hawser_core::handshake::PublicKey as CoreKey;
+use hawser_core::handshake::enrolment::InvitationId;
 use hawser_hub::units::Epoch;
 use tokio::sync::oneshot;
 
 use super::serve::Serving;
 use crate::api::{Deed, Status};
 use crate::keys::Keys;
+use crate::pairing::Invitation;
 use crate::run::messages::State;
 
 /// There is none. Plain data.
@@ -20,7 +23,7 @@ pub enum Seed {}
 pub enum Store {}
 
 /// There is none. Plain data.
-pub enum View {}
+pub enum Heard {}
 
 impl Seed {
     pub fn of(_: &Config, _: &Keys) -> Option<Self> {
@@ -52,7 +55,7 @@ impl Leaving {
 }
 
 /// Never.
-pub async fn next(_: &mut Option<Store>) -> View {
+pub async fn next(_: &mut Option<Store>) -> Heard {
     pending().await
 }
 
@@ -67,8 +70,18 @@ impl Serving<'_> {
 
     pub(in crate::run::control) fn keep(&mut self, _: BTreeMap<PeerName, PresharedKey>) {}
 
-    pub(in crate::run::control) async fn on_etcd(&mut self, view: View) {
-        match view {}
+    pub(in crate::run::control) async fn on_etcd(&mut self, heard: Heard) {
+        match heard {}
+    }
+
+    pub(in crate::run::control) fn enrols_in_etcd(
+        &mut self,
+        _: InvitationId,
+        _: CoreKey,
+        _: &Invitation,
+        _: PublicKey,
+    ) -> bool {
+        false
     }
 
     pub(in crate::run::control) async fn check_etcd(&mut self) {}

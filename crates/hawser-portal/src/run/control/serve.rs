@@ -80,7 +80,7 @@ pub struct Serving<'a> {
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
     lost: Lost,
-    told: Arc<Told>,
+    pub(super) told: Arc<Told>,
     web: Option<Web>,
     /// Where orders of pages and of the control socket are heard, and questions for flows.
     heard: Option<(Orders, FlowQuestions)>,
@@ -89,7 +89,7 @@ pub struct Serving<'a> {
     tiers: BTreeMap<String, Metric>,
     started: Instant,
     key_log: Option<KeyLog>,
-    enrolments: Enrolments,
+    pub(super) enrolments: Enrolments,
     /// Of a hub: what a peer of it keeps, how it stands with each peer, whom a member asks to go, and when one that
     /// ends waits no longer.
     epochs: Option<Epochs>,
@@ -225,7 +225,7 @@ impl<'a> Serving<'a> {
                     }
                 }
                 packets = self.learner.next() => self.learner.take(packets),
-                view = etcd::next(&mut self.store) => self.on_etcd(view).await,
+                heard = etcd::next(&mut self.store) => self.on_etcd(heard).await,
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(asked) = asked.recv() => self.carry_out(asked, host).await,

@@ -70,7 +70,8 @@ const EVENTS = {
   session_ended: ["has no session any more", "bad"], refused: ["refuses this portal", "bad"], cap_reached: ["has reached its data cap", "warn"],
   cap_lifted: ["may carry packets again", "well"], rules_changed: ["rules changed", ""], configuration_changed: ["configuration changed", ""],
   paused: ["is paused", "warn"], resumed: ["is resumed", "well"], tier_set: ["has another tier", ""],
-  owner_changed: ["is owned by another member of its hub", ""],
+  owner_changed: ["is owned by another member of its hub", ""], etcd_away: ["etcd does not answer", "warn"],
+  etcd_reached: ["etcd answers", "well"],
 };
 const ROUTINE = new Set(["rekey"]);
 

@@ -35,21 +35,25 @@ pub(super) struct Add {
 
 #[derive(Debug, Args)]
 pub(super) struct Revoke {
-    /// What it is called
+    /// What it is called; with --undo, or its public key
     name: String,
     /// Its public key, where no peer has the name any more
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+    /// Take that back: members may serve the key again
+    #[arg(long, conflicts_with = "key")]
+    undo: bool,
 }
 
 /// A line of `hawser hub status`.
 pub(super) fn told(etcd: &EtcdStatus) -> String {
-    let EtcdStatus { reached, since_s, why, unwritten, serving, members, peers, revoked } = etcd;
+    let EtcdStatus { reached, since_s, in_step_age_s, why, unwritten, serving, members, peers, revoked } = etcd;
     let since = duration(*since_s);
     let mut text = if *reached {
         format!("etcd reached for {since}: members {members}, peers {peers}, revoked {revoked}\n")
     } else {
-        format!("etcd not reached for {since}: {}\n", why.as_deref().unwrap_or_default())
+        let known = in_step_age_s.map_or_else(String::new, |age| format!("; what is known is {} old", duration(age)));
+        format!("etcd not reached for {since}: {}{known}\n", why.as_deref().unwrap_or_default())
     };
     if let Some(why) = unwritten {
         text += &format!("etcd takes nothing from this member: {why}\n");
@@ -113,6 +117,8 @@ fn refused(error: ClientError, what: &str, command: &str) -> Failure {
         "members serve their peers meanwhile; what is asked of etcd waits until it answers: hawser hub status"
     } else if reason.contains("no `etcd`") {
         "add to [hub]: etcd = [\"https://…:2379\"] and name (docs/hub.md, \"etcd\"); peers of files: hawser peer list"
+    } else if reason.starts_with("several keys") {
+        "name the key: hawser hub revoke --undo KEY"
     } else if reason.contains("permission denied") {
         "the role of the member's user needs to read and write the prefix (docs/hub.md, \"etcd\")"
     } else {
@@ -151,16 +157,33 @@ impl Add {
 impl Revoke {
     /// Done here at once, whatever etcd says.
     pub(super) fn run(self, socket: &Path) -> Result<(), Failure> {
-        let Self { name, key } = self;
-        let told = Client::order(socket, Deed::HubRevoke { name: name.clone(), public_key: key })
-            .map_err(|error| refused(error, &format!("revoke peer {name}"), "hub revoke"))?;
+        let Self { name, key: public_key, undo } = self;
+        let what = if undo { format!("take back revocation of {name}") } else { format!("revoke peer {name}") };
+        let told = Client::order(socket, Deed::HubRevoke { name: name.clone(), public_key, undo })
+            .map_err(|error| refused(error, &what, "hub revoke"))?;
         let told = told.unwrap_or(Value::Null);
+        if undo {
+            return taken_back(&told);
+        }
         if told["written"] == Value::Bool(true) {
             return print(&format!("revoked: no member serves {name} any more\n"));
         }
         let why = told["why"].as_str().unwrap_or_default();
-        let error = format!("revoke peer {name}: done at this member, and not in etcd yet: {why}");
-        let hint = "this member tells etcd as soon as that answers; until then run it at each member";
-        Err(Failure::failed(error).hint(hint))
+        let error = format!("{what}: done at this member, and not in etcd yet: {why}");
+        let Some(unkept) = told["unkept"].as_str() else {
+            let hint = "this member tells etcd as soon as that answers; until then run it at each member";
+            return Err(Failure::failed(error).hint(hint));
+        };
+        let hint = "a restart of this member forgets it: make room in state_dir, and run it again";
+        Err(Failure::failed(format!("{error}; nor on its disk: {unkept}")).hint(hint))
     }
+}
+
+/// What it brings, and what it does not.
+fn taken_back(told: &Value) -> Result<(), Failure> {
+    let word = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
+    let (name, key) = (word("name"), word("public_key"));
+    print(&format!("taken back: members may serve {name} again, by the key {key}\n"))?;
+    eprintln!("hint: etcd has forgotten its networks: hawser hub add {name} --key {key} --allowed-ips NETWORKS");
+    Ok(())
 }

@@ -23,13 +23,14 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use hawser_config::{DEFAULT_FILE, InterfaceName, PrivateKey};
 use hawser_net::netcfg::{Mark, Resolver};
-use hawser_portal::pairing::{EnrolError, Token, TokenError, Uplink, enrol};
+use hawser_portal::pairing::{EnrolError, Hub, Token, TokenError, Uplink, enrol};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::proof::Proof;
 use super::doctor;
 use super::doctor::by_link::ByLink;
 use super::pairing::home::Home;
+use super::pairing::members;
 use super::pairing::service::Service;
 use super::pairing::written::Written;
 use super::table::duration;
@@ -73,7 +74,7 @@ impl Join {
         let token = read(&self.token)?;
         refuse_joined(&home)?;
         let endpoints = resolve(&token)?;
-        let links = uplinks::find(&names(&self.links)?, &endpoints)?;
+        let links = uplinks::find(&names(&self.links)?, &of_all_members(&token, &endpoints))?;
         let served = uplinks::served(&names(&self.serve)?, &links)?;
         let shown: Vec<&str> = links.iter().map(|link| link.interface.as_str()).collect();
         say(&format!("uplinks: {}", shown.join(", ")));
@@ -93,6 +94,9 @@ impl Join {
             Ok(said) => {
                 say(&said);
                 service.keep().iter().for_each(|hint| say(&format!("hint: {hint}")));
+                let public = key.public().to_string();
+                let telling = |hub| members::telling(hub, &token.name, &public, &token.addresses);
+                token.hub.as_ref().and_then(telling).iter().for_each(|telling| say(telling));
                 Ok(())
             }
             Err(failure) => Err(undo(&home, written, &mut service, failure)),
@@ -148,6 +152,13 @@ fn resolve(token: &Token) -> Result<Vec<SocketAddr>, Failure> {
     }
     endpoints.dedup();
     Ok(endpoints)
+}
+
+/// The same, and those of the other members of a hub, as far as they are known: each uplink leads to one at least.
+fn of_all_members(token: &Token, endpoints: &[SocketAddr]) -> Vec<SocketAddr> {
+    let others = token.hub.iter().flat_map(Hub::others).flat_map(|member| &member.endpoints);
+    let found = others.filter_map(|endpoint| endpoint.to_string().to_socket_addrs().ok()).flatten();
+    endpoints.iter().copied().chain(found).collect()
 }
 
 /// The name servers of who invites, where this host has somebody to set them with: a portal that cannot set them does

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::path::Path;
 
-use hawser_config::{InterfaceName, PrivateKey};
-use hawser_portal::pairing::{Token, Uplink};
+use hawser_config::{InterfaceName, PrivateKey, PublicKey};
+use hawser_portal::pairing::{Endpoint, Hub, Member, Token, Uplink};
 use ipnet::IpNet;
 
 use super::Home;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// How a configuration begins that `leave` may remove.
 const HEADER: &str = "# Written by `hawser join`; may be edited (docs/configuration.md). `hawser leave` removes it.";
-/// What the portal that is joined is called here.
+/// What the portal that is joined is called here, where it has no name in a hub.
 const HUB: &str = "hub";
 
 /// Writes the key and the configuration.
@@ -55,21 +55,84 @@ pub fn configuration(
             text += "transport = \"auto\"\n";
         }
     }
+    text + &peers(token, default_route)
+}
+
+/// Who is called: the portal of the token, and behind it the other members of its hub, which stand by for it.
+fn peers(token: &Token, default_route: bool) -> String {
     let everything = |net: &IpNet| if net.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned();
     let networks: Vec<String> = if default_route {
         token.addresses.iter().map(everything).collect()
     } else {
         token.addresses.iter().map(|net| net.trunc().to_string()).collect()
     };
-    text += &format!(
-        "\n[[peer]]\nname = \"{HUB}\"\npublic_key = \"{}\"\nendpoints = [{}]\nallowed_ips = [{}]\n",
-        token.public_key,
-        list(&token.endpoints.iter().filter(|endpoint| endpoint.udp).collect::<Vec<_>>()),
-        list(&networks)
-    );
+    let name = token.hub.as_ref().map_or(HUB, |hub| hub.name().as_str());
+    let mut text = peer(name, &token.public_key, &token.endpoints);
+    text += &format!("allowed_ips = [{}]\n", list(&networks));
+    let others: Vec<&Member> = token.hub.iter().flat_map(Hub::others).collect();
+    if !others.is_empty() {
+        text += &format!("standby = [{}]\n", list(&others.iter().map(|member| &member.name).collect::<Vec<_>>()));
+    }
+    for Member { name, public_key, endpoints } in others {
+        text += &peer(name.as_str(), public_key, endpoints);
+    }
     text
+}
+
+fn peer(name: &str, key: &PublicKey, endpoints: &[Endpoint]) -> String {
+    let endpoints: Vec<&Endpoint> = endpoints.iter().filter(|endpoint| endpoint.udp).collect();
+    format!("\n[[peer]]\nname = \"{name}\"\npublic_key = \"{key}\"\nendpoints = [{}]\n", list(&endpoints))
 }
 
 fn list<T: Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("\"{item}\"")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use hawser_config::{Config, PeerName};
+    use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
+    use hawser_portal::pairing::Host;
+
+    use super::*;
+
+    /// The members of the hub that follows from a token with these others, and which of them has which networks.
+    fn written(others: &[&str], default_route: bool) -> (Vec<String>, Vec<(String, String)>) {
+        let key = |number: u8| PublicKey::new([number; 32]).expect("a key");
+        let name = |text: &str| PeerName::parse(text).expect("a name");
+        let host = Host::parse("198.51.100.7").expect("an address");
+        let endpoints = vec![Endpoint { host, port: 4920, udp: true, tcp: false }];
+        let member =
+            |(text, number)| Member { name: name(text), public_key: key(number), endpoints: endpoints.clone() };
+        let others: Vec<Member> = others.iter().copied().zip(2..).map(member).collect();
+        let hub = |others| Hub::new(name("zurich"), &key(1), others, true).expect("a hub");
+        let token = Token {
+            public_key: key(1),
+            secret: Secret::new([5; SECRET_LEN]),
+            expires: u32::MAX,
+            name: name("home"),
+            addresses: vec!["10.77.0.2/24".parse().expect("a net")],
+            gateways: vec!["10.77.0.1".parse().expect("an address")],
+            endpoints: endpoints.clone(),
+            name_servers: vec![],
+            hub: (!others.is_empty()).then(|| hub(others)),
+        };
+        let links = [Uplink { interface: InterfaceName::parse("dsl").expect("a name") }];
+        let home = Home::of(Path::new("/etc/other/hawser.toml"));
+        let text = configuration(&home, &token, &links, &[], default_route, &[]);
+        let config = Config::parse(&text, "t.toml").unwrap_or_else(|faults| panic!("{faults:?} in\n{text}"));
+        let hubs = config.hubs().flatten().map(|peer| peer.name.to_string()).collect();
+        let nets = |peer: &hawser_config::Peer| peer.allowed_ips.iter().map(ToString::to_string).collect::<String>();
+        (hubs, config.peers.iter().map(|peer| (peer.name.to_string(), nets(peer))).collect())
+    }
+
+    #[test]
+    fn a_hubs_token_brings_a_peer_for_each_member_and_the_first_has_the_networks() {
+        let peer = |name: &str, nets: &str| (name.to_owned(), nets.to_owned());
+        let names = ["zurich", "geneva", "basel"].map(str::to_owned).to_vec();
+        let peers = vec![peer("zurich", "0.0.0.0/0"), peer("geneva", ""), peer("basel", "")];
+        assert_eq!(written(&["geneva", "basel"], true), (names, peers));
+        assert_eq!(written(&[], true), (vec![], vec![peer("hub", "0.0.0.0/0")]), "as before");
+        assert_eq!(written(&[], false).1, [peer("hub", "10.77.0.0/24")]);
+    }
 }

@@ -13,6 +13,7 @@ use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use super::home::{Home, now};
+use super::members::{self, Known};
 use crate::cmd::output::print;
 use crate::cmd::world::ways;
 use crate::failure::Failure;
@@ -29,6 +30,9 @@ pub struct TokenOptions {
     /// repeated
     #[arg(long = "endpoint", value_name = "HOST[:PORT]")]
     endpoints: Vec<String>,
+    /// Of a hub without etcd: another member, as its `hawser serve --hub` prints it; may be repeated
+    #[arg(long = "member", value_name = "NAME=KEY@HOST[:PORT]")]
+    members: Vec<String>,
     /// For how many minutes the token may be used
     #[arg(long, value_name = "MINUTES", default_value_t = MINUTES, value_parser = clap::value_parser!(u32).range(1..=MINUTES_MAX))]
     expires: u32,
@@ -42,14 +46,23 @@ pub fn invite(home: &Home, name: &str, options: &TokenOptions) -> Result<(), Fai
     let name = PeerName::parse(name).map_err(|error| Failure::wrong(format!("name the peer {name:?}: {error}")))?;
     let (config, keys) = keys::load(&home.config)?;
     refuse_taken(home, &config, &name)?;
-    let token = make(home, &config, &keys, name, options)?;
-    let known = match Client::reload(&home.socket) {
+    let known = members::known(home, &config, &keys.private.public(), &options.members)?;
+    if known.names.iter().any(|other| other == name.as_str()) {
+        let failure = Failure::wrong(format!("make token: the hub has a peer \"{name}\" already"));
+        return Err(failure.hint(format!("take another name, or: hawser hub revoke {name}")));
+    }
+    let token = make(home, &config, &keys, name, known, options)?;
+    let runs = match Client::reload(&home.socket) {
         Ok(()) => true,
         Err(ClientError::NotRunning { .. }) => false,
         Err(error) => return Err(Failure::failed(error)),
     };
     show(&token, options)?;
-    if !known {
+    let telling = token.hub.as_ref().and_then(|hub| members::telling(hub, &token.name, "KEY", &token.addresses));
+    if let Some(telling) = telling {
+        eprintln!("hint: once it has joined (KEY: {}), {telling}", home.command("peer list"));
+    }
+    if !runs {
         eprintln!("hint: the portal does not run: {}", home.command("serve"));
     }
     Ok(())
@@ -68,43 +81,60 @@ fn refuse_taken(home: &Home, config: &Config, name: &PeerName) -> Result<(), Fai
     Ok(())
 }
 
-fn make(home: &Home, config: &Config, keys: &Keys, name: PeerName, options: &TokenOptions) -> Result<Token, Failure> {
+fn make(
+    home: &Home,
+    config: &Config,
+    keys: &Keys,
+    name: PeerName,
+    known: Known,
+    options: &TokenOptions,
+) -> Result<Token, Failure> {
     if config.portal.listen.is_empty() {
         let failure = Failure::wrong("make token: the portal does not listen, and nobody could use it");
         return Err(failure.hint("add to [portal]: listen = [\"0.0.0.0:4920\"]"));
     }
-    let others: Vec<Invitation> = keys.invitations.list.iter().filter(|other| other.name != name).cloned().collect();
+    let promised = keys.invitations.list.iter().filter(|other| other.name != name).flat_map(|other| &other.allowed_ips);
+    let others: Vec<IpNet> = promised.copied().chain(known.networks).collect();
     let addresses = pairing::inner_addresses(config, &others).map_err(Failure::failed)?;
     let allowed_ips = addresses.iter().map(|net| IpNet::from(net.addr())).collect();
     let expires = now().saturating_add(options.expires.saturating_mul(60));
-    let endpoints = endpoints(config, options)?;
+    let [udp, tcp] = [Transport::Udp, Transport::Tcp].map(|one| config.portal.transports.contains(&one));
+    let endpoints = endpoints(&config.portal.listen, udp, tcp, options)?;
     let invitation = Invitation::new(name, expires, allowed_ips).map_err(Failure::failed)?;
-    invitation.write(&home.folder).map_err(|error| {
-        let hint = format!("take one back: {}", home.command("peer remove NAME"));
-        Failure::hinted(matches!(error, pairing::InvitationError::TooMany).then_some(hint), error)
-    })?;
-    Ok(Token {
+    let token = Token {
         public_key: keys.private.public(),
-        secret: invitation.secret,
+        secret: invitation.secret.clone(),
         expires,
-        name: invitation.name,
+        name: invitation.name.clone(),
         addresses,
         gateways: config.tun.addresses.iter().map(IpNet::addr).collect(),
         name_servers: config.tun.dns.servers.clone(),
         endpoints,
-    })
+        hub: known.hub,
+    };
+    if !token.is_readable() {
+        return Err(Failure::failed("make token: it is too long").hint("name fewer or shorter endpoints"));
+    }
+    invitation.write(&home.folder).map_err(|error| {
+        let hint = format!("take one back: {}", home.command("peer remove NAME"));
+        Failure::hinted(matches!(error, pairing::InvitationError::TooMany).then_some(hint), error)
+    })?;
+    Ok(token)
 }
 
 /// Those that were named, else this host's addresses by which it reaches the world.
-fn endpoints(config: &Config, options: &TokenOptions) -> Result<Vec<Endpoint>, Failure> {
-    let listens = |transport| config.portal.transports.contains(&transport);
-    let (udp, tcp) = (listens(Transport::Udp), listens(Transport::Tcp));
+pub fn endpoints(
+    listen: &[SocketAddr],
+    udp: bool,
+    tcp: bool,
+    options: &TokenOptions,
+) -> Result<Vec<Endpoint>, Failure> {
     let wrong = |text: &str| Failure::wrong(format!("read endpoint {text:?}: expected HOST or HOST:PORT"));
     let port_of = |is_v4: bool| {
         let own = |address: &&SocketAddr| address.is_ipv4() == is_v4;
-        config.portal.listen.iter().find(own).map(SocketAddr::port)
+        listen.iter().find(own).map(SocketAddr::port)
     };
-    let any_port = config.portal.listen[0].port();
+    let any_port = listen[0].port();
     if !options.endpoints.is_empty() {
         let one = |text: &String| {
             let (host, port) = split(text, any_port).ok_or_else(|| wrong(text))?;
@@ -134,7 +164,8 @@ fn endpoints(config: &Config, options: &TokenOptions) -> Result<Vec<Endpoint>, F
     Ok(own)
 }
 
-fn split(text: &str, port: u16) -> Option<(Host, u16)> {
+/// A host, and the port after it or this one.
+pub fn split(text: &str, port: u16) -> Option<(Host, u16)> {
     if let Some(host) = Host::parse(text) {
         return Some((host, port));
     }
@@ -153,6 +184,10 @@ fn show(token: &Token, options: &TokenOptions) -> Result<(), Failure> {
     }
     let at: Vec<String> = token.endpoints.iter().map(ToString::to_string).collect();
     eprintln!("for \"{}\", good once and for {} minutes, at {}:", token.name, options.expires, at.join(", "));
+    if let Some(hub) = &token.hub {
+        let others: Vec<&str> = hub.others().iter().map(|member| member.name.as_str()).collect();
+        eprintln!("members of the hub: {} (active), {}", hub.name(), others.join(", "));
+    }
     print(&format!("sudo hawser join {token}\n"))
 }
 

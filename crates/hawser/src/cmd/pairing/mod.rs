@@ -2,5 +2,6 @@
 
 pub mod home;
 pub mod invite;
+pub mod members;
 pub mod service;
 pub mod written;

@@ -9,15 +9,20 @@ use tokio::sync::watch;
 use crate::pairing::{make_folder, write_private};
 
 /// Where it is, and of which hub. Plain data.
+#[derive(Clone)]
 pub struct File {
     path: PathBuf,
     prefix: String,
 }
 
-/// Writes it beside the control thread, which waits for no disk. The portal owns it.
+/// Writes it beside the control thread, which waits for the disk where a key is revoked, and nowhere else. The portal
+/// owns it.
 pub struct Writer {
     prefix: String,
-    text: watch::Sender<String>,
+    /// The text, with its number.
+    text: watch::Sender<(u64, String)>,
+    /// The number of the text that was written last, and why it was not.
+    written: watch::Receiver<(u64, Result<(), String>)>,
 }
 
 impl File {
@@ -44,16 +49,25 @@ impl File {
 
     /// Begins to write what changes, inside a runtime.
     pub fn start(self) -> Writer {
+        self.start_by(write)
+    }
+
+    /// The same by what writes a text to a path.
+    pub fn start_by(self, write: impl Fn(&Path, &str) -> Result<(), String> + Clone + Send + 'static) -> Writer {
         let Self { path, prefix } = self;
-        let (text, mut changed) = watch::channel(String::new());
+        let (text, mut changed) = watch::channel((0, String::new()));
+        let (told, written) = watch::channel((0, Ok(())));
         tokio::spawn(async move {
             while changed.changed().await.is_ok() {
-                let (path, text) = (path.clone(), changed.borrow_and_update().clone());
                 // Of many changes the last is written.
-                let _ = tokio::task::spawn_blocking(move || write(&path, &text)).await;
+                let (number, text) = changed.borrow_and_update().clone();
+                let (path, write) = (path.clone(), write.clone());
+                let outcome = tokio::task::spawn_blocking(move || write(&path, &text)).await;
+                // Nobody may wait for it any more.
+                let _ = told.send((number, outcome.unwrap_or_else(|error| Err(error.to_string()))));
             }
         });
-        Writer { prefix, text }
+        Writer { prefix, text, written }
     }
 }
 
@@ -61,23 +75,38 @@ impl Writer {
     /// This is to be remembered.
     pub fn write(&self, cache: &Cache) {
         let new = cache.encode(&self.prefix);
-        self.text.send_if_modified(|text| std::mem::replace(text, new) != *text);
+        let failed = self.written.borrow().1.is_err();
+        self.text.send_if_modified(|(number, text)| {
+            let changed = failed || *text != new;
+            (*number, *text) = (*number + u64::from(changed), new);
+            changed
+        });
+    }
+
+    /// Waits until that is on the disk.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn written(&mut self) -> Result<(), String> {
+        let number = self.text.borrow().0;
+        let written = self.written.wait_for(|(done, _)| *done >= number).await;
+        written.map_or_else(|_| Err("its writer has ended".to_owned()), |written| written.1.clone())
     }
 }
 
-fn write(path: &Path, text: &str) {
+fn write(path: &Path, text: &str) -> Result<(), String> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    if let Err(error) = make_folder(folder).and_then(|_| write_private(path, text)) {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
+    make_folder(folder).and_then(|_| write_private(path, text)).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         tracing::error!(%error, cause, "peers of the hub not remembered: a start without etcd would not have them");
-    }
+        format!("{error}: {cause}")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::os::unix::fs::PermissionsExt as _;
-    use std::time::Duration;
 
     use hawser_config::{PeerName, PublicKey};
 
@@ -94,17 +123,27 @@ mod tests {
         let state = folder.path().join("state");
         let file = || File::new(&state, "hawser0", "/hawser/hub/");
         assert_eq!(file().read(), Cache::default());
-        let writer = file().start();
+        let mut writer = file().start();
         (1..9).for_each(|number| writer.write(&cache(number)));
-        let written = async {
-            while file().read() != cache(8) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(5), written).await.expect("it is written");
+        assert_eq!(writer.written().await, Ok(()));
+        assert_eq!(file().read(), cache(8));
         let path = state.join("hawser0.hub.json");
         assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
         std::fs::write(&path, "{\"v\":").expect("writable");
         assert_eq!(file().read(), Cache::default(), "half a file is none");
+    }
+
+    #[tokio::test]
+    async fn what_the_disk_did_not_take_is_told_and_tried_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().join("state");
+        std::fs::write(&state, "no folder").expect("writable");
+        let mut writer = File::new(&state, "hawser0", "/hawser/hub/").start();
+        writer.write(&cache(1));
+        let why = writer.written().await.expect_err("there is no folder");
+        assert!(why.starts_with("make folder ") && why.contains(": "), "{why}");
+        std::fs::remove_file(&state).expect("it is there");
+        writer.write(&cache(1));
+        assert_eq!(writer.written().await, Ok(()));
     }
 }

@@ -3,10 +3,14 @@
 //! 1. [`Seed::of`] reads what is remembered of etcd, so that a member starts without it: [`Seed::join`] adds those
 //!    peers to the file's. 2. [`Store`] runs the driver, and says whom to serve ([`Store::joined`]).
 //! 3. `serving` has the control thread do so: as a reload does it, but that no file is read.
-//! 4. `list` is what `hawser hub members` and `peers` show. `cache` writes down what is to be remembered.
+//! 4. `list` is what `hawser hub members` and `peers` show, `reach` tells when etcd is lost and when it is back.
+//!    `cache` writes down what is to be remembered, `enrolling` makes peers of who has a token, `revocations` ends them.
 
 mod cache;
+mod enrolling;
 mod list;
+mod reach;
+mod revocations;
 mod serving;
 
 use std::collections::BTreeMap;
@@ -17,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use hawser_config::{Config, Etcd, PeerName, PresharedKey, PublicKey};
 pub use hawser_etcd::driver::Leaving;
-use hawser_etcd::driver::{Handle, Reach, Settings, View};
+use hawser_etcd::driver::{Handle, Settings, View};
 use hawser_etcd::keys::{MemberName, Prefix};
 use hawser_etcd::record::{Load, Member, Seen};
 use hawser_etcd::roster::{Cache, Roster};
@@ -73,6 +77,8 @@ impl Seed {
             file,
             preshared,
             refused: BTreeMap::new(),
+            reach: reach::Told::default(),
+            enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
             meter: Meter { load: Load::default(), bytes: 0, at: Instant::now() },
         }
@@ -123,6 +129,10 @@ pub struct Store {
     served: Arc<Roster>,
     /// Who of etcd is not served here, and why.
     refused: BTreeMap<PeerName, String>,
+    /// What people know of whether etcd is reached.
+    reach: reach::Told,
+    /// Who is to become a peer by a token.
+    enrolling: enrolling::Desk,
     /// What of claims was passed on.
     heard: BTreeMap<PublicKey, Seen>,
     meter: Meter,
@@ -156,19 +166,22 @@ impl Store {
 
     /// What is to be remembered from now on.
     fn remember(&self) {
+        self.remember_with(self.handle.pending());
+    }
+
+    fn remember_with(&self, pending: BTreeMap<PublicKey, PeerName>) {
         let (roster, cluster) = ((*self.view.roster).clone(), self.view.cluster);
-        self.cache.write(&Cache { roster, pending: self.handle.pending(), cluster });
+        self.cache.write(&Cache { roster, pending, cluster });
     }
 
     fn status(&self) -> EtcdStatus {
-        let View { state, reach, unwritten, .. } = &self.view;
-        let (reached, since, why) = match reach {
-            Reach::Reached(since) => (true, *since, None),
-            Reach::Away(since, why) => (false, *since, Some(why.clone())),
-        };
+        let View { state, reach, confirmed, unwritten, .. } = &self.view;
+        let (reached, since, why) = reach::parts(reach);
+        let now = Clock.now();
         EtcdStatus {
             reached,
-            since_s: Clock.now().since(since).as_secs_f64(),
+            since_s: now.since(since).as_secs_f64(),
+            in_step_age_s: confirmed.map(|confirmed| now.since(confirmed).as_secs_f64()),
             why,
             unwritten: unwritten.clone(),
             serving: self.serves,
@@ -184,10 +197,19 @@ impl Store {
     }
 }
 
-/// What etcd has next; never, where there is none.
-pub async fn next(store: &mut Option<Store>) -> View {
-    match store {
-        Some(store) => store.handle.next().await,
-        None => pending().await,
+/// What is heard of etcd. Owned data.
+pub enum Heard {
+    /// It has something else, or is reached no more.
+    View(View),
+    /// What came of a token.
+    Admitted(enrolling::Admitted),
+}
+
+/// What is heard next; nothing, where there is none.
+pub async fn next(store: &mut Option<Store>) -> Heard {
+    let Some(store) = store else { return pending().await };
+    tokio::select! {
+        view = store.handle.next() => Heard::View(view),
+        admitted = store.enrolling.next() => Heard::Admitted(admitted),
     }
 }

@@ -9,20 +9,18 @@ use hawser_etcd::record::Load;
 use hawser_etcd::roster::HubPeer;
 use hawser_hub::claim::{Claim, Role};
 use hawser_hub::units::Epoch;
-use serde_json::json;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
 use super::super::serve::Serving;
-use super::{LOAD_EVERY, Store, list};
+use super::{Heard, LOAD_EVERY, Store, list};
 use crate::api::{Deed, Status};
 use crate::run::messages::{Command, Standing, State};
 
 /// A revocation is in etcd within some round trips: who asked is told whether it is. Below what `hawser` waits for an
 /// answer.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
 
-type Answer = oneshot::Sender<Result<Option<serde_json::Value>, String>>;
+pub(super) type Answer = oneshot::Sender<Result<Option<serde_json::Value>, String>>;
 
 impl Serving<'_> {
     /// The configuration was read again: its peers, and etcd's beside them.
@@ -43,10 +41,22 @@ impl Serving<'_> {
         }
     }
 
+    /// What [`super::next`] gave.
+    pub(in crate::run::control) async fn on_etcd(&mut self, heard: Heard) {
+        match heard {
+            Heard::View(view) => self.on_view(view).await,
+            Heard::Admitted(admitted) => self.on_admitted(admitted).await,
+        }
+    }
+
     /// etcd says something else, or is reached no more.
-    pub(in crate::run::control) async fn on_etcd(&mut self, view: View) {
+    pub(super) async fn on_view(&mut self, view: View) {
         let Some(store) = &mut self.store else { return };
         store.view = view;
+        if let Some(news) = store.reach.news(&store.view.reach) {
+            let (kind, cause) = news.tell();
+            self.told.note(kind, "", "", &cause);
+        }
         let state = store.view.state.clone();
         // Once it is there, somebody may take it back there.
         store.handle.want(|own| {
@@ -77,7 +87,7 @@ impl Serving<'_> {
     }
 
     /// Peers come, change and go as with a reload.
-    async fn serve_roster(&mut self) {
+    pub(super) async fn serve_roster(&mut self) {
         let Some(store) = &mut self.store else { return };
         let (joined, preshared) = (store.joined(), std::mem::take(&mut store.preshared));
         let before = self.config.peers.clone();
@@ -156,7 +166,8 @@ impl Serving<'_> {
                 }
                 Err(why) => drop(answer.send(Err(why))),
             },
-            Deed::HubRevoke { name, public_key } => match store.whom_to_revoke(&name, public_key.as_deref()) {
+            Deed::HubRevoke { name: who, undo: true, .. } => self.take_back(&who, answer).await,
+            Deed::HubRevoke { name, public_key, .. } => match store.whom_to_revoke(&name, public_key.as_deref()) {
                 Ok((name, key)) => self.revoke(name, key, answer).await,
                 Err(why) => drop(answer.send(Err(why))),
             },
@@ -166,26 +177,6 @@ impl Serving<'_> {
                 tokio::task::spawn_blocking(move || answer.send(list().map_err(|error| error.to_string())));
             }
         }
-    }
-
-    /// Here at once, and at the other members as soon as etcd has it.
-    async fn revoke(&mut self, name: PeerName, key: PublicKey, answer: Answer) {
-        let Some(store) = &mut self.store else { return };
-        tracing::info!(peer = %name, public_key = %key, "peer revoked at this member");
-        if !store.view.state.is_revoked(&key) {
-            store.handle.want(|own| own.revoked.insert(key, name).is_none());
-        }
-        store.remember();
-        let mut views = store.handle.views();
-        self.serve_roster().await;
-        tokio::spawn(async move {
-            let seen = timeout(WRITTEN_WITHIN, views.wait_for(|view| view.state.is_revoked(&key))).await;
-            let written = matches!(seen, Ok(Ok(_)));
-            drop(seen);
-            let view = views.borrow().clone();
-            let why = (!written).then(|| view.unwritten.clone().unwrap_or_else(|| view.away()));
-            answer.send(Ok(Some(json!({ "written": written, "why": why }))))
-        });
     }
 }
 

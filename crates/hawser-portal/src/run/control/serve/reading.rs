@@ -34,8 +34,12 @@ impl Serving<'_> {
 
     /// The holder of a token has shown its key: it becomes a peer, and is answered from then on.
     pub(super) async fn enrol(&mut self, id: InvitationId, key: PublicKey, host: &mut impl Host<(Config, Keys)>) {
+        let Some((invitation, public)) = self.enrolments.promised(id, key, &self.config) else { return };
+        if self.enrols_in_etcd(id, key, &invitation, public) {
+            return;
+        }
         // Answered as bound once the peer is known: that order is the channel's.
-        if self.enrolments.admit(id, key, &self.config) && !self.read_again(host).await {
+        if self.enrolments.admit(id, key, &invitation, &public) && !self.read_again(host).await {
             self.enrolments.forget(id);
         }
     }
