@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Instant;
 
+use hawser_lab::follower::Follower;
 use hawser_portal::api::{PathState, Status};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use rustix::process::Signal;
@@ -20,10 +21,9 @@ use tempfile::TempDir;
 
 use crate::configurations;
 use crate::frr::Frr;
-use crate::lab::{PATIENCE, Portal, ms};
+use crate::lab::{PATIENCE, Portal, ms, parse};
 use crate::nat::Nat;
 use crate::owners::Capture;
-use crate::watcher::Watcher;
 
 /// The home's address, and the server's.
 pub const HOME: &str = "203.0.113.8";
@@ -71,7 +71,7 @@ impl From<Routing> for Setup {
 }
 
 enum Routers {
-    Watched(Watcher),
+    Watched(Follower),
     // Held until the end.
     Frr { _daemons: Frr },
 }
@@ -110,7 +110,10 @@ impl World {
         configurations::write(folder.path(), &MEMBERS[..count], nat);
         let nat = nat.then(|| Nat::start(&members, folder.path()));
         let routers = match routing {
-            Routing::Watched => Routers::Watched(Watcher::start(&members, &router)),
+            Routing::Watched => {
+                let next_hops = UPWARD[..count].iter().map(|[own, _]| parse(own)).collect();
+                Routers::Watched(Follower::start(&members, &router, parse(HOME), next_hops).expect("threads"))
+            }
             Routing::Frr => Routers::Frr { _daemons: Frr::start(&members, &router) },
         };
         let portals = (0..count).map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at]))).collect();
@@ -219,8 +222,8 @@ impl World {
         } else {
             nft(namespace, "delete table inet silent");
         }
-        if let Routers::Watched(watcher) = &self.routers {
-            watcher.silence(member, silent);
+        if let Routers::Watched(follower) = &self.routers {
+            follower.silence(member, silent);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Conversations between two namespaces: both sides speak, and the one that is called says by which address it was.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
@@ -19,6 +19,18 @@ const PORT: u16 = 7000;
 /// A datagram is said again after this time.
 const AGAIN: Duration = Duration::from_millis(200);
 const DATAGRAM: &[u8] = b"are you there?";
+
+/// A socket bound in a namespace. Where its address is in use, it waits for it: a child that another test is just starting
+/// has this process's sockets, the last one of that address too, until it runs its program.
+pub fn bound<T: Send>(namespace: &Namespace, bind: impl Fn() -> io::Result<T> + Sync) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match namespace.run(&bind).expect("the namespace") {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => sleep(GLANCE),
+            socket => return socket.expect("a socket"),
+        }
+    }
+}
 
 /// All protocols; gives the address by which `to` knows `from`, which is the same for all.
 pub fn talk(from: &Namespace, to: &Namespace, destination: &str) -> String {
@@ -43,7 +55,7 @@ pub fn tcp(from: &Namespace, to: &Namespace, destination: IpAddr) -> IpAddr {
 
 /// The same, where who calls `address` is led to `there`.
 pub fn tcp_by(from: &Namespace, to: &Namespace, address: SocketAddr, there: SocketAddr) -> IpAddr {
-    let listener = to.run(|| TcpListener::bind(there)).expect("the namespace").expect("a listener");
+    let listener = bound(to, || TcpListener::bind(there));
     thread::scope(|scope| {
         let server = scope.spawn(move || {
             let (stream, peer) = accept(&listener);
@@ -99,7 +111,7 @@ pub fn udp_by(from: &Namespace, to: &Namespace, address: SocketAddr, there: Sock
     let destination = address.ip();
     let any = |port| SocketAddr::new(if destination.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, port);
     let bind = |namespace: &Namespace, address: SocketAddr, wait| {
-        let socket = namespace.run(|| UdpSocket::bind(address)).expect("the namespace").expect("a socket");
+        let socket = bound(namespace, || UdpSocket::bind(address));
         socket.set_read_timeout(Some(wait)).expect("a timeout");
         socket
     };

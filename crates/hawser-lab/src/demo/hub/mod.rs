@@ -1,12 +1,11 @@
 //! `hawser demo hub`: a member of a hub is killed under a flow, and the flow goes on.
 //!
-//! 1. A site with two links, two members, a router and a server ([`network`]). No FRR: a [`follower`] gives the router
-//!    the member's route with the least metric, as BGP does.
+//! 1. A site with two links, two members, a router and a server ([`network`]). No FRR: a [`Follower`] gives the
+//!    router the member's route with the least metric, as BGP does.
 //! 2. A portal in each member and in the site, whose address is routed to whichever member owns it.
 //! 3. One TCP stream from the site to the server, a ping beside it; the active member's process is killed (SIGKILL).
 //! 4. The figures, all from what the server received and when, and from its list of connections.
 
-mod follower;
 mod network;
 
 use std::fmt::{self, Write as _};
@@ -23,8 +22,8 @@ use serde::Serialize;
 use super::figures::rounded;
 use crate::cleanup;
 use crate::error::LabError;
-use follower::Follower;
-use network::{MEMBERS, Network, Portals, SERVER, SITE};
+use crate::follower::Follower;
+use network::{MEMBERS, Network, Portals, SERVER, SITE, upward};
 
 /// How long until both members know what they are to the site, and every path works.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -69,7 +68,8 @@ pub struct HubFigures {
 pub fn run_hub(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<HubFigures, LabError> {
     cleanup::start()?;
     let network = Network::new()?;
-    let _follower = Follower::start(&network)?;
+    let next_hops = (0..MEMBERS.len()).map(|member| upward(member)[0]).collect();
+    let _follower = Follower::start(&network.members, &network.router, SITE, next_hops)?;
     let mut portals = Portals::start(program, &network)?;
     let active = wait(&portals, "both members and all paths to work", ready)?;
     tell(&format!(

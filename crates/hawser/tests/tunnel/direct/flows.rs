@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use super::{BY_NAME, LINK, NAMED, PATIENCE, Past, end};
 use crate::home::{HUB, Home, run};
 use crate::lab::{Portal, ms, parse};
+use crate::talk::bound;
 
 fn reload(portal: &Portal) {
     let reloads = |portal: &Portal| portal.log().matches("configuration read again: changed sections=\"rule\"").count();
@@ -27,7 +28,7 @@ struct Stream(TcpStream, TcpStream);
 impl Stream {
     fn new(home: &Home, port: u16) -> (Self, IpAddr) {
         let address = SocketAddr::new(parse(NAMED[0]), port);
-        let listener = home.world.run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+        let listener = bound(&home.world, || TcpListener::bind(address));
         let caller = home.client.run(|| TcpStream::connect_timeout(&address, PATIENCE)).expect("the namespace");
         let (called, known) = listener.accept().expect("it comes");
         let caller = caller.expect("a connection");

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 
 use crate::home::{HUB, Home, WORLD, run};
 use crate::lab::{LINKS, Portal, ms, parse, states};
-use crate::talk::talk;
+use crate::talk::{bound, talk};
 
 /// How long anything may take to happen on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ fn assert_client_and_world_talk(home: &Home) {
 /// Somebody who says `name` to who calls.
 fn service(namespace: &Namespace, address: &str, port: u16, name: &'static str) {
     let address = SocketAddr::new(parse(address), port);
-    let listener = namespace.run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+    let listener = bound(namespace, || TcpListener::bind(address));
     // It ends with the test.
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
@@ -90,7 +90,7 @@ fn end(portals: [&mut Portal; 2]) {
 /// A connection that nothing has been said on: the caller's side, then the other's.
 fn connection(from: &Namespace, to: &Namespace, address: &str) -> [TcpStream; 2] {
     let address = SocketAddr::new(parse(address), 9000);
-    let listener = to.run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+    let listener = bound(to, || TcpListener::bind(address));
     let ours = from.run(|| TcpStream::connect_timeout(&address, PATIENCE)).expect("the namespace");
     [ours.expect("a connection"), listener.accept().expect("a call").0]
 }

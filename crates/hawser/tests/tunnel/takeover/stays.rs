@@ -37,14 +37,7 @@ fn ssh_and_what_the_remote_portal_does_itself_stay_with_it() {
 fn is_answered(home: &Home, port: u16, family: usize) -> bool {
     let bind = |namespace: &Namespace, address: &str, port| {
         let address = SocketAddr::new(parse::<IpAddr>(address), port);
-        let end = Instant::now() + PATIENCE;
-        let socket = loop {
-            match namespace.run(|| UdpSocket::bind(address)).expect("the namespace") {
-                // A child that another test is just starting still has the last one's.
-                Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => thread::sleep(ms(20)),
-                other => break other.expect("a socket"),
-            }
-        };
+        let socket = bound(namespace, || UdpSocket::bind(address));
         socket.set_read_timeout(Some(SILENCE)).expect("a timeout");
         socket
     };

@@ -1,0 +1,137 @@
+//! What a routing daemon does, without one: a router's route to an address follows the member of a hub whose route to it
+//! has the least metric, as BGP has it by MED, and zebra by netlink (crates/hawser-hub/README.md). A machine that is
+//! silent is found out as BFD does.
+//!
+//! 1. A thread in each member looks at its main table every few milliseconds. 2. What changed moves the router's route.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use hawser_wire::Namespace;
+use ipnet::IpNet;
+
+use crate::error::LabError;
+
+/// From one look at a table to the next.
+const LOOK: Duration = Duration::from_millis(2);
+/// BFD's detection time (RFC 5880, section 6.8.4): 3 × 30 ms.
+const DETECTION: Duration = Duration::from_millis(90);
+
+/// The threads; ended and joined on drop. One owner.
+#[derive(Debug)]
+pub struct Follower {
+    over: Arc<AtomicBool>,
+    /// Since when each member's machine says nothing.
+    silent: Vec<Arc<Mutex<Option<Instant>>>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Each member's metric and next hop, and the member that the router's route to the address leads to.
+#[derive(Debug)]
+struct Table {
+    router: Namespace,
+    address: Ipv4Addr,
+    next_hops: Vec<Ipv4Addr>,
+    metrics: Vec<Option<u32>>,
+    leads_to: Option<usize>,
+}
+
+impl Follower {
+    /// Begins to look at the members' routes to `address`; the router reaches each by its next hop, in their order.
+    ///
+    /// # Errors
+    /// Where a thread cannot be had.
+    pub fn start(
+        members: &[Namespace],
+        router: &Namespace,
+        address: Ipv4Addr,
+        next_hops: Vec<Ipv4Addr>,
+    ) -> Result<Self, LabError> {
+        let (router, metrics) = (router.clone(), vec![None; members.len()]);
+        let table = Arc::new(Mutex::new(Table { router, address, next_hops, metrics, leads_to: None }));
+        let mut follower = Self { over: Arc::default(), silent: Vec::new(), threads: Vec::new() };
+        for (at, member) in members.iter().enumerate() {
+            let (over, table) = (Arc::clone(&follower.over), Arc::clone(&table));
+            let silent = Arc::<Mutex<Option<Instant>>>::default();
+            let since = Arc::clone(&silent);
+            let look = move || {
+                while !over.load(Ordering::Relaxed) {
+                    let found = lock(&since).is_some_and(|since| since.elapsed() >= DETECTION);
+                    let text = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+                    lock(&table).learn(at, metric(&text, address).filter(|_| !found));
+                    sleep(LOOK);
+                }
+            };
+            follower.silent.push(silent);
+            follower.threads.push(member.spawn_thread("follower", look)?);
+        }
+        Ok(follower)
+    }
+
+    /// A member's machine says nothing from now on; or no more.
+    pub fn silence(&self, member: usize, silent: bool) {
+        *lock(&self.silent[member]) = silent.then(Instant::now);
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // One that panicked said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Step 1: the least metric of a route to an address, in a table as /proc/net/route has it (proc_net(5)).
+fn metric(table: &str, address: Ipv4Addr) -> Option<u32> {
+    let address = format!("{:08X}", u32::from_le_bytes(address.octets()));
+    let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let to_it = columns.filter(|columns| columns.get(1).is_some_and(|destination| *destination == address));
+    to_it.filter_map(|columns| columns.get(6)?.parse().ok()).min()
+}
+
+impl Table {
+    /// Step 2.
+    fn learn(&mut self, member: usize, metric: Option<u32>) {
+        self.metrics[member] = metric;
+        let announced = self.metrics.iter().enumerate().filter_map(|(at, metric)| metric.map(|metric| (metric, at)));
+        let best = announced.min().map(|(_, at)| at);
+        if best == self.leads_to {
+            return;
+        }
+        // Where nobody has a route the old one stays: packets go nowhere either way.
+        let (to, by) = (IpNet::from(IpAddr::from(self.address)), best.map(|at| self.next_hops[at].into()));
+        if let Some(Err(error)) = by.map(|by| self.router.add_route(to, Some(by), None)) {
+            tracing::warn!(%error, "router's route not set");
+            return;
+        }
+        self.leads_to = best;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_metric_to_an_address_is_found() {
+        let metric = |table: &str| metric(table, Ipv4Addr::new(203, 0, 113, 8));
+        let title = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
+        let line =
+            |to: &str, metric: u32| format!("hawser0\t{to}\t00000000\t0005\t0\t0\t{metric}\tFFFFFFFF\t0\t0\t0\n");
+        assert_eq!(metric(title), None);
+        assert_eq!(
+            metric(&[title, &line("0A4D0001", 3), &line("087100CB", 9), &line("087100CB", 7)].concat()),
+            Some(7)
+        );
+    }
+}
