@@ -9,10 +9,12 @@ use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use support::Seeded;
+use support::sender::{PING, Sender};
 use support::world::{Fate, Flight, LOCAL, REMOTE, World, ms};
+use support::{Buffer, Seeded};
 
 const INITIATION: u8 = 1;
+const RESPONSE: u8 = 2;
 
 /// What the local portal's initiations were, as they left.
 type Heard = Rc<RefCell<Vec<Flight>>>;
@@ -92,6 +94,54 @@ fn a_handshake_ends_by_whichever_link_is_answered() {
         world.run(ms(300));
         assert_eq!(world.active(LOCAL), 1, "link {cut} is cut");
     }
+}
+
+/// Which of a portal's handshakes a response is for; none of other datagrams.
+fn answered(bytes: &[u8]) -> Option<&[u8]> {
+    (bytes[0] >> 4 == RESPONSE).then(|| &bytes[5..9])
+}
+
+#[test]
+fn a_portal_that_wakes_answers_the_newest_of_all_that_came_meanwhile_first() {
+    let flights = Heard::default();
+    let log = flights.clone();
+    let mut world = World::new(&[0, 0], 1);
+    world.cut.extend([0, 1]);
+    world.rule = Box::new(move |_, flight| {
+        log.borrow_mut().push(flight.clone());
+        Fate::Pass
+    });
+    world.run(ms(20_000));
+    world.cut.clear();
+    let came = flights.take();
+    assert!(came.len() > 70, "{} by two links", came.len());
+    came.iter().for_each(|flight| world.inject(flight.clone()));
+    world.run(ms(200));
+    let said = flights.take();
+    let first: Vec<_> = said.iter().filter_map(|flight| answered(&flight.bytes)).take(2).collect();
+    let newest: Vec<_> = came.iter().rev().map(|flight| &flight.bytes[1..5]).take(2).collect();
+    assert_eq!(first, newest);
+    assert_eq!(world.active(LOCAL), 2);
+}
+
+#[test]
+fn a_few_are_answered_at_a_time_and_no_older_one_of_that_way_once_one_is_genuine() {
+    let mut sender = Sender::new();
+    let mut started: Vec<_> = (0..10).map(|index| sender.initiation(1, index)).collect();
+    started.iter().for_each(|(_, message)| sender.send(message));
+    let mut buffer = Buffer(vec![0; 65_536]);
+    let mut answers = Vec::new();
+    while let Some(transmit) = sender.portal.poll_transmit(sender.now, &mut buffer) {
+        answers.push(buffer.0[..transmit.len].to_vec());
+    }
+    let of: Vec<_> = answers.iter().filter_map(|bytes| answered(bytes)).collect();
+    let newest: Vec<_> = started.iter().rev().map(|(_, message)| &message[1..5]).take(4).collect();
+    assert_eq!(of, newest);
+    let (initiator, _) = started.last_mut().expect("ten");
+    sender.keys = Some(initiator.on_response(&answers[0]).expect("keys").keys);
+    sender.say(0, |out| out.put_u8(PING));
+    let later = sender.hear(ms(50));
+    assert!(sender.session().is_some() && later.iter().all(|(_, bytes)| answered(bytes).is_none()));
 }
 
 #[test]

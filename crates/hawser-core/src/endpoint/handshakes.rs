@@ -2,20 +2,20 @@
 //!
 //! ```text
 //!   this side initiates                           this side responds
-//!   initiate_if_due: an initiation by each link   on_initiation: response, keys pending
+//!   initiate_if_due: an initiation by each link   on_initiation: it waits, the newest first (inbox)
+//!                                                 answer: response, keys pending
 //!   on_handshake_response: keys installed,        promote: the first datagram that opens under
 //!   paths opened                                  pending keys makes them the session's
 //! ```
 //!
 //! The same instance of the peer means new keys for a live session, another one a new session.
 
+use super::inbox::{WORKED_AT_ONCE, Waiting};
 use super::peer::{Peer, Preferred};
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, Refusal, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{
-    Accepted, Established, HandshakeDrop, HandshakeError, InitiationId, Initiator, Known, Verdict, Way,
-};
+use crate::handshake::{Accepted, Established, HandshakeDrop, HandshakeError, Initiator, Known, Verdict, Way};
 use crate::session::{Buffers, KeySet, Route, Session, Transmit};
 use crate::units::{Ecn, Owner, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
@@ -26,6 +26,15 @@ use std::collections::VecDeque;
 const OUTBOX_MAX: usize = 256;
 /// Initiations with a cookie that are answered by another one, until the peer is taken to have no such key.
 const REFUSED_AFTER: u32 = 3;
+
+/// What an initiation cost. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Effort {
+    /// Hashes alone.
+    Hash,
+    /// Diffie-Hellman exchanges, too.
+    Exchange,
+}
 
 /// A handshake that we began. The peer owns it until it is answered.
 pub(super) struct OwnHandshake {
@@ -105,14 +114,36 @@ impl Endpoint {
         self.peers[id.0 as usize].ask_anew(now);
     }
 
-    /// An initiation came. Nothing is kept unless it is a known key. A stranger who knows ours gets a cookie, as under
-    /// load: so somebody whose key was forgotten here is told from somebody whom nothing answers.
+    /// An initiation came: it waits among others, if it is of somebody who knows our public key.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
-        let Some(id) = self.responder.initiation_id(bytes) else { return self.on_enrolment(now, route, bytes) };
-        let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
+        let (Some(id), Ok(bytes)) = (self.responder.initiation_id(bytes), bytes.try_into()) else {
+            return self.on_enrolment(now, route, bytes);
+        };
+        // The oldest may go for it.
+        if self.inbox.push(route, id, bytes) { Err(DropReason::Handshake) } else { Ok(()) }
+    }
+
+    /// Works on the newest of those that wait, if it is time to.
+    pub(super) fn answer_newest(&mut self, now: Time) {
+        if !self.inbox.take_due() {
+            return;
+        }
+        let mut worked = 0;
+        while worked < WORKED_AT_ONCE
+            && let Some(waiting) = self.inbox.pop()
+        {
+            worked += usize::from(self.answer(now, &waiting) == Effort::Exchange);
+        }
+    }
+
+    /// Answers an initiation. Nothing is kept unless it is a known key. A stranger who knows ours gets a cookie, as under
+    /// load: so somebody whose key was forgotten here is told from somebody whom nothing answers.
+    fn answer(&mut self, now: Time, waiting: &Waiting) -> Effort {
+        let Waiting { route, bytes, id, .. } = waiting;
+        let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == *id);
         if let Some(known) = known {
-            self.outbox.push(route, &known.response);
-            return Ok(());
+            self.outbox.push(*route, &known.response);
+            return Effort::Hash;
         }
         let index = HandshakeIndex(self.rng.next_u64() as u32);
         let peers = &self.peers;
@@ -121,37 +152,38 @@ impl Endpoint {
             Some(Known { psk: peer.config.psk.clone(), instance: Some(peer.told) })
         };
         let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
-        let accepted = match verdict {
-            Verdict::Drop(HandshakeDrop::UnknownKey) => {
-                let cookie = self.responder.cookie(now, bytes, route.remote, &mut *self.rng);
-                cookie.iter().for_each(|cookie| self.outbox.push(route, cookie));
-                return Err(DropReason::Handshake);
-            }
-            Verdict::Drop(_) => return Err(DropReason::Handshake),
+        match verdict {
+            Verdict::Accept(accepted) => self.keep_pending(now, waiting, *accepted),
             Verdict::Cookie(cookie) => {
-                self.outbox.push(route, &cookie);
-                return Ok(());
+                self.outbox.push(*route, &cookie);
+                return Effort::Hash;
             }
-            Verdict::Accept(accepted) => *accepted,
-        };
-        self.keep_pending(now, route, bytes, id, accepted)
+            Verdict::Drop(reason) => {
+                self.drops.count(DropReason::Handshake);
+                if reason == HandshakeDrop::UnknownKey {
+                    self.send_cookie(now, waiting);
+                } else if reason.is_cheap() {
+                    return Effort::Hash;
+                }
+            }
+        }
+        Effort::Exchange
+    }
+
+    fn send_cookie(&mut self, now: Time, waiting: &Waiting) {
+        let cookie = self.responder.cookie(now, &waiting.bytes, waiting.route.remote, &mut *self.rng);
+        cookie.iter().for_each(|cookie| self.outbox.push(waiting.route, cookie));
     }
 
     /// An initiation was answered: its keys wait for their first datagram, if there is a place.
-    fn keep_pending(
-        &mut self,
-        now: Time,
-        route: Route,
-        bytes: &[u8],
-        id: InitiationId,
-        accepted: Accepted,
-    ) -> Result<(), DropReason> {
+    fn keep_pending(&mut self, now: Time, waiting: &Waiting, accepted: Accepted) {
         let place = self.peers.iter().position(|peer| peer.is(&accepted.peer));
-        let place = place.ok_or(DropReason::Handshake)?;
+        let Some(place) = place else { return self.drops.count(DropReason::Handshake) };
         let Accepted { response, established: Established { keys, peer_offer, .. }, fresh, count, .. } = accepted;
         let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };
         let peer = &mut self.peers[place];
-        let pending = Pending { id, response, keys, offer: peer_offer, fresh, count };
+        let Waiting { route, arrival, id, .. } = *waiting;
+        let pending = Pending { id, route, arrival, response, keys, offer: peer_offer, fresh, count };
         match peer.pending.admit(now, pending) {
             Admission::Kept { evicted } => {
                 if let Some(evicted) = evicted {
@@ -160,14 +192,9 @@ impl Endpoint {
                 let kept = peer.pending.iter().last();
                 kept.iter().for_each(|kept| peer.label_pending(PeerId(place as u32), kept, &mut self.labels));
                 self.outbox.push(route, &response);
-                Ok(())
             }
-            Admission::AskCookie => {
-                let cookie = self.responder.cookie(now, bytes, route.remote, &mut *self.rng);
-                cookie.iter().for_each(|cookie| self.outbox.push(route, cookie));
-                Ok(())
-            }
-            Admission::Recorded => Err(DropReason::Handshake),
+            Admission::AskCookie => self.send_cookie(now, waiting),
+            Admission::Recorded => self.drops.count(DropReason::Handshake),
         }
     }
 
@@ -189,9 +216,13 @@ impl Endpoint {
         if !peer.opens(owner, header, bytes, &mut self.scratch) {
             return Err(DropReason::Forged);
         }
-        let labels = &mut self.labels;
-        let pending = peer.pending.take(owner.key, |useless| labels.remove_key(useless));
+        let (labels, inbox) = (&mut self.labels, &mut self.inbox);
+        let pending = peer.pending.take(owner.key, |useless| {
+            labels.remove_key(useless.keys.id);
+            inbox.outdate(useless.route, useless.arrival);
+        });
         let pending = pending.ok_or(DropReason::UnknownLabel)?;
+        inbox.outdate(pending.route, pending.arrival);
         // New keys are here: an answer to our own initiation would only cross them.
         peer.handshake = None;
         self.install(now, owner.peer, pending.keys, &pending.offer);

@@ -14,6 +14,7 @@ mod datagrams;
 mod enrolment;
 mod handshakes;
 pub(crate) mod hub;
+mod inbox;
 pub(crate) mod labels;
 mod peer;
 mod pending;
@@ -45,6 +46,7 @@ use crate::units::{KeyId, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{InstanceId, Offer};
 use handshakes::Outbox;
 use hub::Pair;
+use inbox::Inbox;
 use labels::Labels;
 use peer::{Peer, Preferred};
 use routing::Routing;
@@ -74,6 +76,7 @@ pub struct Endpoint {
     flows: FlowWatch,
     terms: Vec<(LinkGroup, Terms)>,
     drops: Drops,
+    inbox: Inbox,
     outbox: Outbox,
     events: Vec<Event>,
     rng: Box<dyn Random + Send>,
@@ -115,6 +118,7 @@ impl Endpoint {
             flows: FlowWatch::default(),
             terms: Vec::new(),
             drops: Drops::default(),
+            inbox: Inbox::default(),
             outbox: Outbox::default(),
             events: Vec::new(),
             rng,
@@ -247,6 +251,7 @@ impl Endpoint {
 
     /// The next batch to send; handshake messages first.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
+        self.answer_newest(now);
         if let Some(transmit) = self.outbox.poll(buffers) {
             return Some(transmit);
         }
@@ -263,7 +268,8 @@ impl Endpoint {
 
     /// The next deadline and what it is for.
     pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
-        let mut next = Some((self.housekeeping, Reason::Housekeeping));
+        let housekeeping = (self.housekeeping, Reason::Housekeeping);
+        let mut next = Some(if self.inbox.is_empty() { housekeeping } else { (now, Reason::Handshake) });
         for id in &self.active {
             next = earlier(next, self.peers[id.0 as usize].poll_timeout(now));
         }
@@ -272,6 +278,7 @@ impl Endpoint {
 
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink) {
+        self.inbox.go_on();
         let mut turn = 0;
         // A session that ends meanwhile leaves its place to another, which is due as much the next time.
         while let Some(&id) = self.active.get(turn) {

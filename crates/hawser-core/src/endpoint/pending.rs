@@ -9,8 +9,9 @@
 //! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was
 //!    not.
 
+use super::inbox::Arrival;
 use crate::handshake::InitiationId;
-use crate::session::KeySet;
+use crate::session::{KeySet, Route};
 use crate::units::{KeyId, Time};
 use crate::wire::handshake::RESPONSE_LEN;
 use crate::wire::{InstanceId, Offer};
@@ -27,6 +28,9 @@ const STARTS_KEPT: usize = 4;
 /// A handshake that we answered. The table of its peer owns it.
 pub(super) struct Pending {
     pub id: InitiationId,
+    /// How and when it came.
+    pub route: Route,
+    pub arrival: Arrival,
     pub response: [u8; RESPONSE_LEN],
     pub keys: KeySet,
     /// What the peer said of itself.
@@ -102,10 +106,10 @@ impl PendingTable {
     }
 
     /// Takes out the handshake of these keys, which a datagram opened under. Others that its start of the peer made
-    /// until then are of no use any more, nor are those of other starts that we answered before: `retire` their keys. A
+    /// until then are of no use any more, nor are those of other starts that we answered before: `retire` them. A
     /// first datagram of a start that has ended may still be under way, and would replace the session of the one that
     /// lives.
-    pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
+    pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(&Pending)) -> Option<Pending> {
         let at = self.places.iter().position(|place| place.keys.id == key)?;
         let taken = self.places.remove(at);
         self.note_genuine(Genuine { instance: taken.offer.instance, count: taken.count, over: true });
@@ -116,7 +120,7 @@ impl PendingTable {
                 place.keys.made_at <= taken.keys.made_at
             };
             if useless {
-                retire(place.keys.id);
+                retire(place);
             }
             !useless
         });

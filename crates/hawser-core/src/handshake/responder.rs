@@ -64,6 +64,13 @@ pub enum HandshakeDrop {
     NoCommonCipher,
 }
 
+impl HandshakeDrop {
+    /// Whether it was dropped before step 3, for a hash.
+    pub fn is_cheap(self) -> bool {
+        matches!(self, Self::Malformed | Self::Mac1 | Self::Share | Self::Again)
+    }
+}
+
 /// What to do with an initiation. Drop by default; move it.
 #[derive(Debug)]
 pub enum Verdict {
