@@ -12,6 +12,8 @@
 //! Logarithms may differ in the last bit between mathematical libraries. Two members could then order two scores
 //! differently that are equal to 2⁻⁵², which harms nobody: the peer decides.
 
+use std::cmp::Ordering;
+
 use crate::units::{MemberId, PeerTag};
 
 /// What fails together: a rack, a zone, a power line. A plain number.
@@ -45,40 +47,43 @@ pub struct Placement {
 /// Where `peer` belongs, among `members` in any order; none where nobody has a weight. Takes time in proportion to the
 /// members.
 pub fn place(peer: PeerTag, members: &[Member]) -> Option<Placement> {
-    // The least score of all, the least in the other racks, and where there is one rack only, the second least.
-    let (mut first, mut elsewhere, mut beside): (Option<Scored>, Option<Scored>, Option<Scored>) = (None, None, None);
-    for member in members.iter().filter(|member| member.weight.0 > 0) {
-        let new = Scored { score: score(peer, member), id: member.id, rack: member.rack };
-        match first {
-            None => first = Some(new),
-            Some(old) if new.is_before(&old) => {
-                // From another rack: all that were elsewhere are behind the old first. `beside` counts in a single rack
-                // only.
-                let slot = if new.rack == old.rack { &mut beside } else { &mut elsewhere };
-                *slot = Some(old);
-                first = Some(new);
-            }
-            Some(old) => {
-                let slot = if new.rack == old.rack { &mut beside } else { &mut elsewhere };
-                if slot.is_none_or(|least| new.is_before(&least)) {
-                    *slot = Some(new);
-                }
-            }
-        }
+    let scored = || members.iter().filter(|member| member.weight.0 > 0).map(|member| Scored::new(peer, member));
+    let first = scored().min_by(Scored::order)?;
+    let standby = scored().filter(|other| other.id != first.id).min_by(|one, other| first.order_behind(one, other));
+    Some(Placement { active: first.id, standby: standby.map(|standby| standby.id) })
+}
+
+/// All members in the order in which `peer` is to ask them, its [`Placement`] first; those without a weight last.
+pub fn order(peer: PeerTag, members: &[Member]) -> Vec<MemberId> {
+    let mut scored: Vec<Scored> = members.iter().map(|member| Scored::new(peer, member)).collect();
+    scored.sort_by(Scored::order);
+    if let [first, others @ ..] = &mut scored[..] {
+        others.sort_by(|one, other| first.order_behind(one, other));
     }
-    first.map(|first| Placement { active: first.id, standby: elsewhere.or(beside).map(|second| second.id) })
+    scored.into_iter().map(|member| member.id).collect()
 }
 
 #[derive(Copy, Clone)]
 struct Scored {
+    /// Infinite without a weight.
     score: f64,
     id: MemberId,
     rack: Rack,
 }
 
 impl Scored {
-    fn is_before(&self, other: &Scored) -> bool {
-        self.score.total_cmp(&other.score).then(self.id.cmp(&other.id)).is_lt()
+    fn new(peer: PeerTag, member: &Member) -> Self {
+        Self { score: score(peer, member), id: member.id, rack: member.rack }
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(self.id.cmp(&other.id))
+    }
+
+    /// The order of those behind this one: who may take a peer, those of other racks first.
+    fn order_behind(&self, one: &Self, other: &Self) -> Ordering {
+        let last = |member: &Self| (member.score.is_infinite(), member.rack == self.rack);
+        last(one).cmp(&last(other)).then(one.order(other))
     }
 }
 

@@ -87,8 +87,19 @@ fn by_definition(peer: PeerTag, members: &[Member]) -> Option<Placement> {
 
 proptest! {
     #[test]
-    fn one_pass_finds_what_the_definition_says(members in members(), peer: u64) {
+    fn two_passes_find_what_the_definition_says(members in members(), peer: u64) {
         prop_assert_eq!(place(PeerTag(peer), &members), by_definition(PeerTag(peer), &members));
+    }
+
+    #[test]
+    fn all_are_asked_in_an_order_that_begins_with_the_pair_and_ends_with_who_takes_nobody(members in members(), peer: u64) {
+        let order = order(PeerTag(peer), &members);
+        let pair = pair(place(PeerTag(peer), &members));
+        prop_assert_eq!(&order[..pair.len()], &pair[..]);
+        let takes = |id: &MemberId| members.iter().any(|member| member.id == *id && member.weight.0 > 0);
+        prop_assert!(order.is_sorted_by_key(|id| !takes(id)));
+        let all: std::collections::BTreeSet<_> = order.iter().copied().collect();
+        prop_assert_eq!((all.len(), order.len()), (members.len(), members.len()));
     }
 
     #[test]

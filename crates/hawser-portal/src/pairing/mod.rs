@@ -20,4 +20,4 @@ pub use enrol::{EnrolError, Uplink, enrol};
 pub use files::{FileError, make_folder, remove_file, write_private};
 pub use invitation::{Invitation, InvitationError, Invitations, TOKENS_FOLDER};
 pub use peers::{add_peer, peer_file};
-pub use token::{Endpoint, Host, Hub, HubError, MEMBERS_MAX, Member, TOKEN_PREFIX, Token, TokenError};
+pub use token::{Endpoint, Host, Hub, HubError, MEMBERS_MAX, Member, Share, TOKEN_PREFIX, Token, TokenError};

@@ -33,7 +33,7 @@ use ipnet::IpNet;
 use ring::digest::{SHA256, digest};
 
 use bytes::{Reader, put_address, put_count, put_endpoints, put_text};
-pub use hub::{Hub, HubError, MEMBERS_MAX, Member};
+pub use hub::{Hub, HubError, MEMBERS_MAX, Member, Share};
 
 /// How a token begins.
 pub const TOKEN_PREFIX: &str = "hwr1:";

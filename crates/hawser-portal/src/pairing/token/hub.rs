@@ -1,15 +1,19 @@
 //! The members of a hub, in the token of one of them, behind the name servers:
 //!
 //! ```text
-//!   shared 1 (0 or 1) | name | members: count 1, each: public key 32, name, endpoints
+//!   shared 1 (0 or 1) | name | share | members: count 1, each: public key 32, name, share, endpoints
+//!   share              weight 2, rack 2
 //! ```
 
 use std::collections::BTreeSet;
 
 use hawser_config::{PeerName, PublicKey};
+use hawser_core::handshake::PublicKey as CoreKey;
+use hawser_hub::placement::{self, Rack, Weight};
+use hawser_hub::units::{MemberId, PeerTag};
 
 use super::bytes::{Reader, put_count, put_endpoints, put_text};
-use super::{Endpoint, TokenError};
+use super::{Endpoint, Token, TokenError};
 
 /// Members of a hub that a token names, its own portal included: a peer has a session with two, and a token is one
 /// QR code.
@@ -19,11 +23,27 @@ pub const MEMBERS_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     name: PeerName,
+    share: Share,
     others: Vec<Member>,
     shared: bool,
 }
 
-/// Another member than the token's portal. Plain data.
+/// A member's part of the peers, and what fails together with it (`hawser_hub::placement`). Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Relative to the others'; zero takes no peer while there is another.
+    pub weight: u16,
+    /// Which rack.
+    pub rack: u16,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { weight: 1, rack: 0 }
+    }
+}
+
+/// A member. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Its name.
@@ -32,6 +52,8 @@ pub struct Member {
     pub public_key: PublicKey,
     /// Where it is reached, the best first; by UDP at one of them at least.
     pub endpoints: Vec<Endpoint>,
+    /// Its part of the peers.
+    pub share: Share,
 }
 
 /// Why members are no hub. Owned data.
@@ -52,11 +74,15 @@ pub enum HubError {
 }
 
 impl Hub {
-    /// The hub of a portal with this name and key; `shared`: who enrols is a peer of all members at once.
+    /// The hub of a portal with this name, key and share; `shared`: who enrols is a peer of all members at once.
     ///
     /// # Errors
     /// [`HubError`].
-    pub fn new(name: PeerName, own: &PublicKey, others: Vec<Member>, shared: bool) -> Result<Self, HubError> {
+    pub fn new(
+        (name, own, share): (PeerName, &PublicKey, Share),
+        others: Vec<Member>,
+        shared: bool,
+    ) -> Result<Self, HubError> {
         let (mut names, mut keys) = (BTreeSet::from([&name]), BTreeSet::from([own]));
         if others.is_empty() {
             return Err(HubError::Alone);
@@ -72,7 +98,7 @@ impl Hub {
                 return Err(HubError::Unreached(member.name.clone()));
             }
         }
-        Ok(Self { name, others, shared })
+        Ok(Self { name, share, others, shared })
     }
 
     /// What the token's portal is called.
@@ -93,10 +119,12 @@ impl Hub {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.push(self.shared.into());
         put_text(out, self.name.as_str());
+        self.share.put(out);
         put_count(out, self.others.len());
-        for Member { name, public_key, endpoints } in &self.others {
+        for Member { name, public_key, endpoints, share } in &self.others {
             out.extend(public_key.as_bytes());
             put_text(out, name.as_str());
+            share.put(out);
             put_endpoints(out, endpoints);
         }
     }
@@ -107,12 +135,46 @@ impl Hub {
             shared @ (0 | 1) => shared == 1,
             _ => return Err(TokenError::Malformed(WHAT)),
         };
-        let name = from.name()?;
+        let (name, share) = (from.name()?, Share::read(from)?);
         let member = |from: &mut Reader<'_>| {
-            let (public_key, name) = (from.public_key()?, from.name()?);
-            Ok(Member { name, public_key, endpoints: from.list("endpoint", Reader::endpoint)? })
+            let (public_key, name, share) = (from.public_key()?, from.name()?, Share::read(from)?);
+            Ok(Member { name, public_key, share, endpoints: from.list("endpoint", Reader::endpoint)? })
         };
         let others = from.list(WHAT, member)?;
-        Self::new(name, own, others, shared).map_err(|_| TokenError::Malformed(WHAT))
+        Self::new((name, own, share), others, shared).map_err(|_| TokenError::Malformed(WHAT))
+    }
+}
+
+impl Share {
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend(self.weight.to_be_bytes());
+        out.extend(self.rack.to_be_bytes());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, TokenError> {
+        let mut number = || from.array("share").map(u16::from_be_bytes);
+        Ok(Self { weight: number()?, rack: number()? })
+    }
+}
+
+impl Token {
+    /// The members of its hub in the order in which a peer of this key is to ask them: by placement where who enrols is
+    /// a peer of all at once; else the token's portal, which alone knows it, is the first. Empty without a hub.
+    pub fn members(&self, peer: &PublicKey) -> Vec<Member> {
+        let Some(Hub { name, share, others, shared }) = &self.hub else { return Vec::new() };
+        let (public_key, endpoints) = (self.public_key, self.endpoints.clone());
+        let own = Member { name: name.clone(), public_key, endpoints, share: *share };
+        let mut members = [&[own], others.as_slice()].concat();
+        if *shared {
+            let id = |key: &PublicKey| MemberId::of(&CoreKey(*key.as_bytes()));
+            let placed = |member: &Member| placement::Member {
+                id: id(&member.public_key),
+                rack: Rack(member.share.rack.into()),
+                weight: Weight(member.share.weight.into()),
+            };
+            let order = placement::order(PeerTag(id(peer).0), &members.iter().map(placed).collect::<Vec<_>>());
+            members.sort_by_key(|member| order.iter().position(|placed| *placed == id(&member.public_key)));
+        }
+        members
     }
 }

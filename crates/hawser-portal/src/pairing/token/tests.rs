@@ -25,8 +25,8 @@ fn token() -> Token {
 }
 
 fn member(name: &str, key: u8) -> Member {
-    let endpoints = token().endpoints;
-    Member { name: named(name), public_key: PublicKey::new([key; KEY_BYTES]).expect("a key"), endpoints }
+    let (endpoints, share) = (token().endpoints, Share { weight: key.into(), rack: 1 });
+    Member { name: named(name), public_key: PublicKey::new([key; KEY_BYTES]).expect("a key"), endpoints, share }
 }
 
 fn named(name: &str) -> PeerName {
@@ -35,7 +35,8 @@ fn named(name: &str) -> PeerName {
 
 fn of_hub(others: Vec<Member>) -> Result<Token, HubError> {
     let token = token();
-    Ok(Token { hub: Some(Hub::new(named("zurich"), &token.public_key, others, true)?), ..token })
+    let own = (named("zurich"), &token.public_key, Share::default());
+    Ok(Token { hub: Some(Hub::new(own, others, true)?), ..token })
 }
 
 #[test]
@@ -88,12 +89,40 @@ fn what_is_no_hub_is_not_made_and_not_read() {
     }
     let right = of_hub(vec![member("geneva", 7)]).expect("it is right").to_bytes();
     let hub = token().to_bytes().len() - CHECKSUM_LEN + 1;
-    for (at, with) in [(hub, 2), (hub + 1, 0), (hub + 8, 0), (hub + 8, 9)] {
+    for (at, with) in [(hub, 2), (hub + 1, 0), (hub + 12, 0), (hub + 12, 9)] {
         let mut bytes = right[..right.len() - CHECKSUM_LEN].to_vec();
         bytes[at] = with;
         bytes.extend(checksum(&bytes));
         assert!(matches!(Token::from_bytes(&bytes), Err(TokenError::Malformed(_))), "{at}: {with}");
     }
+}
+
+#[test]
+fn a_peers_key_orders_members_by_their_shares_where_all_know_it_at_once() {
+    let hub = |weights: [u16; 3], shared| {
+        let token = of_hub(vec![member("geneva", 7), member("basel", 8)]).expect("it is right");
+        let share = |weight, rack| Share { weight, rack };
+        let others = [("geneva", 7, 1), ("basel", 8, 2)];
+        let others = others.into_iter().zip(&weights[1..]);
+        let others =
+            others.map(|((name, key, rack), weight)| Member { share: share(*weight, rack), ..member(name, key) });
+        let own = (named("zurich"), &token.public_key, share(weights[0], 1));
+        Token { hub: Some(Hub::new(own, others.collect(), shared).expect("it is right")), ..token }
+    };
+    let key = |number: u8| PublicKey::new([number; KEY_BYTES]).expect("a key");
+    let order_of = |token: &Token, peer: u8| -> Vec<String> {
+        token.members(&key(peer)).iter().map(|member| member.name.to_string()).collect()
+    };
+    let mut first = std::collections::BTreeMap::<String, u32>::new();
+    for peer in 10..250 {
+        let order = order_of(&hub([1, 1, 2], true), peer);
+        assert!(order[0] == "basel" || order[1] == "basel", "the standby is in the other rack: {order:?}");
+        *first.entry(order[0].clone()).or_default() += 1;
+        assert_eq!(order_of(&hub([1, 1, 2], false), peer), ["zurich", "geneva", "basel"]);
+        assert_eq!(order_of(&hub([1, 0, 1], true), peer)[2], "geneva", "without a weight it is the last");
+    }
+    assert!(first["basel"] > 100 && first["zurich"] > 40 && first["geneva"] > 40, "{first:?}");
+    assert!(token().members(&key(9)).is_empty());
 }
 
 #[test]

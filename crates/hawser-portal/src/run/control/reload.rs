@@ -4,7 +4,8 @@
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name
 //!    of each peer, and what is to be done for the new ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use hawser_config::{Config, MarkKinds, Peer, PeerName, PresharedKey, PublicKey};
 use hawser_core::units::PeerId;
@@ -80,7 +81,8 @@ impl Places {
 
     /// The place of a peer.
     pub fn of(&self, peer: &Peer) -> Option<PeerId> {
-        let at = self.0.iter().position(|known| known.as_ref().is_some_and(|known| is_same(known, peer)))?;
+        let at =
+            self.0.iter().position(|known| known.as_ref().is_some_and(|known| identity(known) == identity(peer)))?;
         Some(PeerId(at as u32))
     }
 
@@ -98,10 +100,10 @@ impl Places {
 
     /// Peers that are the same but for their endpoints: tells what the core is to do for those that have others.
     pub fn readdress(&mut self, peers: &[Peer]) -> Reload {
-        let mut reload = Reload::default();
+        let (mut reload, new) = (Reload::default(), by_identity(peers));
         for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
             let Some(known) = place else { continue };
-            let Some(new) = peers.iter().find(|new| is_same(known, new)) else { continue };
+            let Some(new) = new.get(&identity(known)).copied() else { continue };
             if (&known.endpoints, &known.ranks) != (&new.endpoints, &new.ranks) {
                 reload.changed.push((id, plan::known_peer(new)));
                 *place = Some(new.clone());
@@ -112,10 +114,10 @@ impl Places {
 
     /// Takes over the new peers, and tells what the core is to do for it.
     pub fn follow(&mut self, peers: &[Peer], preshared: &BTreeMap<PeerName, PresharedKey>) -> Reload {
-        let mut reload = Reload::default();
+        let (mut reload, new, mut kept) = (Reload::default(), by_identity(peers), HashSet::new());
         for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
             let Some(old) = place else { continue };
-            match peers.iter().find(|new| is_same(old, new)) {
+            match new.get(&identity(old)).copied() {
                 None => {
                     reload.removed.push(id);
                     *place = None;
@@ -125,26 +127,29 @@ impl Places {
                     if told(old) != told(new) {
                         reload.changed.push((id, plan::core_peer(new, preshared)));
                     }
+                    kept.insert(identity(new));
                     *place = Some(new.clone());
                 }
             }
         }
-        for new in peers {
-            if self.of(new).is_some() {
-                continue;
-            }
-            let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+        let mut free = 0;
+        for added in peers.iter().filter(|peer| !kept.contains(&identity(peer))) {
+            free += self.0[free..].iter().take_while(|place| place.is_some()).count();
             self.0.resize(self.0.len().max(free + 1), None);
-            self.0[free] = Some(new.clone());
-            reload.added.push((PeerId(free as u32), plan::core_peer(new, preshared)));
+            self.0[free] = Some(added.clone());
+            reload.added.push((PeerId(free as u32), plan::core_peer(added, preshared)));
         }
         reload
     }
 }
 
 /// A peer is who has its keys: with others it is another one.
-fn is_same(one: &Peer, other: &Peer) -> bool {
-    one.public_key == other.public_key && one.preshared_key_file == other.preshared_key_file
+fn identity(peer: &Peer) -> (PublicKey, Option<&Path>) {
+    (peer.public_key, peer.preshared_key_file.as_deref())
+}
+
+fn by_identity(peers: &[Peer]) -> HashMap<(PublicKey, Option<&Path>), &Peer> {
+    peers.iter().map(|peer| (identity(peer), peer)).collect()
 }
 
 #[cfg(test)]

@@ -85,7 +85,9 @@ impl Join {
         let interrupted = go_on_without_a_terminal()?;
         let mut proof = Proof::before(&token, &self.probes, !self.no_default_route);
         let name_servers = if self.no_default_route { &[] } else { settable(&token.name_servers) };
-        let text = written::configuration(&home, &token, &links, &served, !self.no_default_route, name_servers);
+        let public = key.public();
+        let text =
+            written::configuration(&home, &token, &public, &links, &served, !self.no_default_route, name_servers);
         let mut written = Written::default();
         let mut service = Service::of(&home);
         let tried = written::write(&mut written, &home, &key, &text).and_then(|()| service.start(&home));
@@ -94,8 +96,7 @@ impl Join {
             Ok(said) => {
                 say(&said);
                 service.keep().iter().for_each(|hint| say(&format!("hint: {hint}")));
-                let public = key.public().to_string();
-                let telling = |hub| members::telling(hub, &token.name, &public, &token.addresses);
+                let telling = |hub| members::telling(hub, &token.name, &public.to_string(), &token.addresses);
                 token.hub.as_ref().and_then(telling).iter().for_each(|telling| say(telling));
                 Ok(())
             }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use hawser_config::{InterfaceName, PrivateKey, PublicKey};
-use hawser_portal::pairing::{Endpoint, Hub, Member, Token, Uplink};
+use hawser_portal::pairing::{Endpoint, Member, Token, Uplink};
 use ipnet::IpNet;
 
 use super::Home;
@@ -33,6 +33,7 @@ pub fn is_ours(config: &Path) -> bool {
 pub fn configuration(
     home: &Home,
     token: &Token,
+    key: &PublicKey,
     links: &[Uplink],
     served: &[InterfaceName],
     default_route: bool,
@@ -55,28 +56,26 @@ pub fn configuration(
             text += "transport = \"auto\"\n";
         }
     }
-    text + &peers(token, default_route)
+    text + &peers(token, key, default_route)
 }
 
-/// Who is called: the portal of the token, and behind it the other members of its hub, which stand by for it.
-fn peers(token: &Token, default_route: bool) -> String {
+/// Who is called: the portal of the token; of a hub all members, in the order in which they are asked.
+fn peers(token: &Token, key: &PublicKey, default_route: bool) -> String {
     let everything = |net: &IpNet| if net.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned();
     let networks: Vec<String> = if default_route {
         token.addresses.iter().map(everything).collect()
     } else {
         token.addresses.iter().map(|net| net.trunc().to_string()).collect()
     };
-    let name = token.hub.as_ref().map_or(HUB, |hub| hub.name().as_str());
-    let mut text = peer(name, &token.public_key, &token.endpoints);
-    text += &format!("allowed_ips = [{}]\n", list(&networks));
-    let others: Vec<&Member> = token.hub.iter().flat_map(Hub::others).collect();
-    if !others.is_empty() {
-        text += &format!("standby = [{}]\n", list(&others.iter().map(|member| &member.name).collect::<Vec<_>>()));
-    }
-    for Member { name, public_key, endpoints } in others {
-        text += &peer(name.as_str(), public_key, endpoints);
-    }
-    text
+    let networks = format!("allowed_ips = [{}]\n", list(&networks));
+    let members = token.members(key);
+    let Some((active, others)) = members.split_first() else {
+        return peer(HUB, &token.public_key, &token.endpoints) + &networks;
+    };
+    let standby = list(&others.iter().map(|member| &member.name).collect::<Vec<_>>());
+    let of_member = |member: &Member| peer(member.name.as_str(), &member.public_key, &member.endpoints);
+    let behind: String = others.iter().map(of_member).collect();
+    format!("{}{networks}standby = [{standby}]\n{behind}", of_member(active))
 }
 
 fn peer(name: &str, key: &PublicKey, endpoints: &[Endpoint]) -> String {
@@ -92,7 +91,7 @@ fn list<T: Display>(items: &[T]) -> String {
 mod tests {
     use hawser_config::{Config, PeerName};
     use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
-    use hawser_portal::pairing::Host;
+    use hawser_portal::pairing::{Host, Hub, Share};
 
     use super::*;
 
@@ -102,10 +101,14 @@ mod tests {
         let name = |text: &str| PeerName::parse(text).expect("a name");
         let host = Host::parse("198.51.100.7").expect("an address");
         let endpoints = vec![Endpoint { host, port: 4920, udp: true, tcp: false }];
-        let member =
-            |(text, number)| Member { name: name(text), public_key: key(number), endpoints: endpoints.clone() };
+        let member = |(text, number)| Member {
+            name: name(text),
+            public_key: key(number),
+            endpoints: endpoints.clone(),
+            share: Share::default(),
+        };
         let others: Vec<Member> = others.iter().copied().zip(2..).map(member).collect();
-        let hub = |others| Hub::new(name("zurich"), &key(1), others, true).expect("a hub");
+        let hub = |others| Hub::new((name("zurich"), &key(1), Share::default()), others, false).expect("a hub");
         let token = Token {
             public_key: key(1),
             secret: Secret::new([5; SECRET_LEN]),
@@ -119,7 +122,7 @@ mod tests {
         };
         let links = [Uplink { interface: InterfaceName::parse("dsl").expect("a name") }];
         let home = Home::of(Path::new("/etc/other/hawser.toml"));
-        let text = configuration(&home, &token, &links, &[], default_route, &[]);
+        let text = configuration(&home, &token, &key(9), &links, &[], default_route, &[]);
         let config = Config::parse(&text, "t.toml").unwrap_or_else(|faults| panic!("{faults:?} in\n{text}"));
         let hubs = config.hubs().flatten().map(|peer| peer.name.to_string()).collect();
         let nets = |peer: &hawser_config::Peer| peer.allowed_ips.iter().map(ToString::to_string).collect::<String>();

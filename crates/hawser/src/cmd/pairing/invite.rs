@@ -186,7 +186,12 @@ fn show(token: &Token, options: &TokenOptions) -> Result<(), Failure> {
     eprintln!("for \"{}\", good once and for {} minutes, at {}:", token.name, options.expires, at.join(", "));
     if let Some(hub) = &token.hub {
         let others: Vec<&str> = hub.others().iter().map(|member| member.name.as_str()).collect();
-        eprintln!("members of the hub: {} (active), {}", hub.name(), others.join(", "));
+        let (own, others) = (hub.name(), others.join(", "));
+        if hub.is_shared() {
+            eprintln!("members of the hub: {own}, {others}; which is active follows from the peer's key");
+        } else {
+            eprintln!("members of the hub: {own} (active), {others}");
+        }
     }
     print(&format!("sudo hawser join {token}\n"))
 }

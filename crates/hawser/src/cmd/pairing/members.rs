@@ -5,7 +5,7 @@
 
 use hawser_config::{Config, DEFAULT_PORT, Etcd, PeerName, PublicKey, Transport};
 use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember};
-use hawser_portal::pairing::{Endpoint, Hub, Member};
+use hawser_portal::pairing::{Endpoint, Hub, Member, Share};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -47,13 +47,10 @@ pub fn known(home: &Home, config: &Config, own: &PublicKey, named: &[String]) ->
             .hint("name each other one, as its `hawser serve` prints it: --member NAME=KEY@HOST:PORT")),
         None => {
             let others = named.iter().map(|text| typed(text, tcp)).collect::<Result<_, _>>()?;
-            Ok(Known { hub: Some(hub_of(name.clone(), own, others, false)?), ..Known::default() })
+            let hub = Hub::new((name.clone(), own, Share::default()), others, false).map_err(Failure::failed)?;
+            Ok(Known { hub: Some(hub), ..Known::default() })
         }
     }
-}
-
-fn hub_of(name: PeerName, own: &PublicKey, others: Vec<Member>, shared: bool) -> Result<Hub, Failure> {
-    Hub::new(name, own, others, shared).map_err(Failure::failed)
 }
 
 /// Step 1.
@@ -74,8 +71,9 @@ fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known
             .hint("a token names all that run: start the others, and look: hawser hub members"));
     }
     let networks = list.peers.iter().flat_map(|peer| &peer.allowed_ips).filter_map(|net| net.parse().ok());
+    let share = share(etcd.weight, etcd.rack).expect("a configuration has no greater ones");
     Ok(Known {
-        hub: Some(hub_of(etcd.name.clone(), own, others, true)?),
+        hub: Some(Hub::new((etcd.name.clone(), own, share), others, true).map_err(Failure::failed)?),
         networks: networks.collect(),
         names: list.peers.into_iter().map(|peer| peer.name).collect(),
     })
@@ -90,9 +88,13 @@ fn read(member: &HubMember, tcp: bool) -> Result<Member, Failure> {
     let read = || {
         let endpoints = member.endpoints.iter().map(|text| endpoint(text, tcp)).collect::<Option<_>>()?;
         let (name, public_key) = (PeerName::parse(name).ok()?, PublicKey::parse(&member.public_key).ok()?);
-        Some(Member { name, public_key, endpoints })
+        Some(Member { name, public_key, endpoints, share: share(member.weight, member.rack)? })
     };
     read().ok_or_else(|| Failure::failed(format!("make token: what etcd has of member {name} cannot be read")))
+}
+
+fn share(weight: u32, rack: u32) -> Option<Share> {
+    Some(Share { weight: weight.try_into().ok()?, rack: rack.try_into().ok()? })
 }
 
 fn endpoint(text: &str, tcp: bool) -> Option<Endpoint> {
@@ -106,7 +108,8 @@ fn typed(text: &str, tcp: bool) -> Result<Member, Failure> {
         let (name, rest) = text.split_once('=')?;
         let (key, endpoints) = rest.split_once('@')?;
         let endpoints = endpoints.split(',').map(|text| endpoint(text, tcp)).collect::<Option<Vec<Endpoint>>>()?;
-        Some(Member { name: PeerName::parse(name).ok()?, public_key: PublicKey::parse(key).ok()?, endpoints })
+        let (name, public_key) = (PeerName::parse(name).ok()?, PublicKey::parse(key).ok()?);
+        Some(Member { name, public_key, endpoints, share: Share::default() })
     };
     let failure = || Failure::wrong(format!("read member {text:?}: expected NAME=KEY@HOST[:PORT][,HOST[:PORT]]"));
     read().ok_or_else(|| failure().hint("at that member: sudo hawser serve --hub NAME prints it"))
@@ -155,7 +158,7 @@ mod tests {
         let named = |name: &str| PeerName::parse(name).expect("a name");
         let hub = |shared| {
             let geneva = typed(&format!("geneva={KEY}@192.0.2.7"), false).expect("it is right");
-            Hub::new(named("zurich"), &own, vec![geneva], shared).expect("it is right")
+            Hub::new((named("zurich"), &own, Share::default()), vec![geneva], shared).expect("it is right")
         };
         let net = ["10.77.0.2/24".parse().expect("a net")];
         assert_eq!(telling(&hub(true), &named("home"), "KEY", &net), None);
