@@ -1,7 +1,7 @@
 # One profile everywhere (`--release`), so that nothing is compiled twice; only `router` has its own.
 # Everything is built as the user; root is asked for only where a command needs it.
 
-CARGO  := cargo
+CARGO  ?= cargo
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 BIN    := target/release/hawser
 # Packages are installed without a question: tshark's asks one.
