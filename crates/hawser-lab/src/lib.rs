@@ -14,7 +14,7 @@
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
 //! 3. [`portals`] runs two portals in it; [`wireguard`] builds wireguard-go, and runs it for a contender.
-//! 4. [`demo`] is what `hawser demo` shows; [`follower`] is the routing daemon of its hub, and of tests.
+//! 4. [`demo`] is what `hawser demo` shows; [`hub`] is where hubs are tried, by it and by tests.
 //!
 //! [`probe`]: scenarios that bring a network or programs of their own.
 //! [`scion_bench`]: `hawser scion bench`, the lab's scenarios of SCION end hosts.
@@ -31,8 +31,8 @@ pub mod demo;
 pub mod drives;
 mod error;
 pub mod experiment;
-pub mod follower;
 pub mod go;
+pub mod hub;
 pub mod localnet;
 pub mod portals;
 pub mod probe;

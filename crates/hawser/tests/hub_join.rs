@@ -20,7 +20,7 @@ mod lab;
 
 use etcd::Servers;
 use etcd_hub::{MEMBERS, Net, SERVER, SERVERS, active};
-use hawser_portal::api::{Client, Status};
+use hawser_portal::api::{Client, Deed, HubList, Status};
 use hawser_portal::pairing::Token;
 use hawser_wire::Namespace;
 use hawser_wire::traffic::Ping;
@@ -186,6 +186,9 @@ fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
     scene.wait_for("zurich", "etcd to be away", |status| status.etcd.as_ref().is_some_and(|etcd| !etcd.reached));
     let (status, _, refused) = scene.hawser(&scene.net.home, "home", &format!("join {token}"));
     assert_eq!(status, Some(1), "{refused}");
+    let log = std::fs::read_to_string(scene.socket("zurich").with_extension("log")).expect("its log");
+    let told = log.matches("token not taken: the peer is not in etcd").count();
+    assert!((1..4).contains(&told), "told {told} times, and asked twice a second: {log}");
     servers.begin(0);
     servers.wait_until_healthy();
     scene.wait_for("zurich", "etcd", |status| status.etcd.as_ref().is_some_and(|etcd| etcd.reached));
@@ -200,11 +203,10 @@ fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
         "{again}"
     );
     // Where it belongs is where it went.
-    let (peers, _) = scene.done(&scene.net.members[0], "zurich", "hub peers");
-    let row = peers.lines().find(|line| line.starts_with("home ")).expect("it is a peer");
-    let belongs = row.split_whitespace().nth(2).expect("an active member");
+    let told = Client::order(&scene.socket("zurich"), Deed::HubList).expect("it runs").expect("a list");
+    let list: HubList = serde_json::from_value(told).expect("a list");
+    let belongs = list.peers[0].active.as_deref().expect("there are members");
     let first = MEMBERS.iter().position(|name| *name == belongs).expect("a member");
-    println!("{row}");
     scene.survives_the_death_of(first);
     scene.done(&scene.net.home, "home", "leave");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hawser_lab::hub::outward;
 use hawser_wire::Moment;
 use rustix::process::Signal;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use crate::figures;
 use crate::owners::Owned;
 use crate::traffic::{Many, Noticed, Traffic};
-use crate::world::{OUTSIDE, Routing, Setup, World};
+use crate::world::{Routing, Setup, World};
 
 /// From the traffic's beginning to the harm, how long the harm lasts where it ends, and until the traffic does.
 const BEFORE: Duration = Duration::from_secs(2);
@@ -72,7 +73,8 @@ enum Harm {
 
 impl Harm {
     fn begin(self, world: &World, member: usize) {
-        let (to, from) = (format!("ip daddr {}", OUTSIDE[member]), format!("ip saddr {}", OUTSIDE[member]));
+        let [own, _] = outward(member);
+        let (to, from) = (format!("ip daddr {own}"), format!("ip saddr {own}"));
         match self {
             Self::Killed => world.signal(member, Signal::KILL),
             Self::BothKilled => {
@@ -248,7 +250,7 @@ fn a_member_that_is_told_to_end_loses_no_packet() {
 
 /// Each member in turn is drained, ends, and is started again, while people go on.
 fn upgraded(world: &mut World) -> Noticed {
-    let members = world.members.len();
+    let members = world.network.members.len();
     let capture = world.capture();
     let traffic = Traffic::start(world, FLOWS, BEFORE + UPGRADE * members as u32);
     let begun = Moment::now() + BEFORE;

@@ -9,10 +9,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hawser_lab::hub::SERVER;
 use hawser_wire::{Moment, Namespace};
-
-use crate::lab::parse;
-use crate::world::SERVER;
 
 const PORT: u16 = 7_300;
 /// From one question to the next, and its bytes: a line of text with its TLS record.
@@ -37,7 +35,7 @@ pub struct Outcome {
 impl Conversations {
     /// Connects this many at once; they begin to speak at `start`, in turn, and end at `end`.
     pub fn start(home: &Namespace, server: &Namespace, count: usize, start: Moment, end: Moment) -> Self {
-        let at: SocketAddr = parse(&format!("{SERVER}:{PORT}"));
+        let at: SocketAddr = SocketAddr::new(SERVER.into(), PORT);
         let listener = server.run(|| TcpListener::bind(at)).expect("the namespace").expect("the port is free");
         // Ends with the listener's last connection.
         std::thread::spawn(move || {

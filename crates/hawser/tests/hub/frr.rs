@@ -5,18 +5,20 @@
 //! looks every 30 ms.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
+use hawser_lab::hub::upward;
 use hawser_wire::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::lab::{PATIENCE, ms};
-use crate::world::{MEMBERS, UPWARD, run};
+use crate::world::{MEMBERS, run};
 
 /// Where Debian has its daemons, in the order in which they start; and whose they are.
 const DAEMONS: &str = "/usr/lib/frr";
@@ -42,7 +44,7 @@ impl Frr {
         let mut frr = Self { children: Vec::new(), _folder: folder };
         let place = |name: &str| frr._folder.path().join(name);
         for (at, namespace) in members.iter().enumerate() {
-            let [own, next] = UPWARD[at];
+            let [own, next] = upward(at);
             frr.children.extend(start(namespace, &place(MEMBERS[at]), &member(own, next)));
         }
         let at_router = place("router");
@@ -68,7 +70,7 @@ impl Drop for Frr {
     }
 }
 
-fn member(own: &str, router: &str) -> String {
+fn member(own: Ipv4Addr, router: Ipv4Addr) -> String {
     format!(
         "ip prefix-list PEERS permit 203.0.113.0/24 le 32\nroute-map PEERS permit 10\n match ip address prefix-list PEERS\n\
          router bgp {AS_HUB}\n bgp router-id {own}\n no bgp ebgp-requires-policy\n{}\
@@ -78,12 +80,13 @@ fn member(own: &str, router: &str) -> String {
 }
 
 fn hub_router(members: usize) -> String {
-    let neighbors: String = UPWARD[..members].iter().map(|[member, _]| neighbor(member, AS_HUB)).collect();
-    format!("router bgp {AS_ROUTER}\n bgp router-id {}\n no bgp ebgp-requires-policy\n{neighbors}", UPWARD[0][1])
+    let neighbors: String = (0..members).map(|member| neighbor(upward(member)[0], AS_HUB)).collect();
+    let [_, own] = upward(0);
+    format!("router bgp {AS_ROUTER}\n bgp router-id {own}\n no bgp ebgp-requires-policy\n{neighbors}")
 }
 
 /// What changes is said at once.
-fn neighbor(address: &str, number: u32) -> String {
+fn neighbor(address: Ipv4Addr, number: u32) -> String {
     let words =
         [&*format!("remote-as {number}"), "timers connect 1", "advertisement-interval 0", "bfd", "bfd profile fast"];
     words.map(|words| format!(" neighbor {address} {words}\n")).concat()

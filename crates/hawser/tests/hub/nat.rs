@@ -5,19 +5,21 @@
 //! nobody's: no member resets a connection that it does not know.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
+use hawser_lab::hub::{SITE, outward};
 use hawser_wire::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lab::{PATIENCE, ms};
-use crate::world::{HOME, MEMBERS, OUTSIDE, nft};
+use crate::world::{MEMBERS, nft};
 
 /// The home's address in the tunnel.
-pub const INNER: &str = "10.78.0.2";
+pub const INNER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 const PROGRAM: &str = "conntrackd";
 
 /// conntrackd in both members; ended when it drops. One owner.
@@ -30,7 +32,7 @@ impl Nat {
         let mut children = Vec::new();
         for (at, member) in members.iter().enumerate() {
             let chain = "chain postrouting { type nat hook postrouting priority srcnat; ";
-            nft(member, &format!("table ip hub {{ {chain} oifname up ip saddr {INNER} snat to {HOME}; }}; }}"));
+            nft(member, &format!("table ip hub {{ {chain} oifname up ip saddr {INNER} snat to {SITE}; }}; }}"));
             // A flow that was begun elsewhere has windows that this kernel did not see.
             member.set_sysctl("netfilter/nf_conntrack_tcp_be_liberal", "1").expect("a sysctl");
             let place = |what: &str| folder.join(format!("{}.conntrackd.{what}", MEMBERS[at])).display().to_string();
@@ -60,7 +62,7 @@ impl Drop for Nat {
 
 /// conntrackd.conf(5): each flow is told at once, and goes into the other's kernel, not into a cache.
 fn configuration(at: usize, lock: &str, control: &str) -> String {
-    let (own, other) = (OUTSIDE[at], OUTSIDE[1 - at]);
+    let (own, other) = (outward(at)[0], outward(1 - at)[0]);
     let sync = format!(
         "Mode FTFW {{\n DisableExternalCache yes\n}}\nUDP {{\n IPv4_address {own}\n IPv4_Destination_Address {other}\n \
          Port 3780\n Interface out\n SndSocketBuffer 1249280\n RcvSocketBuffer 1249280\n Checksum on\n}}\n"

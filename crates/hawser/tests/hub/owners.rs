@@ -9,13 +9,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use hawser_lab::hub::SITE;
 use hawser_wire::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::world::{HOME, MEMBERS};
+use crate::world::MEMBERS;
 
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
@@ -52,7 +53,7 @@ impl Capture {
         let file = folder.join("owners.pcapng");
         let mut command = router.command("dumpcap");
         // What stands before the first interface is for all of them.
-        command.args(["-q", "-s", "64", "-f", &format!("ip src {HOME}"), "-w"]).arg(&file);
+        command.args(["-q", "-s", "64", "-f", &format!("ip src {SITE}"), "-w"]).arg(&file);
         command.args(MEMBERS[..members].iter().flat_map(|name| ["-i", name]));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut dumpcap = child.expect("run dumpcap (package tshark; `make tools` installs it)");

@@ -9,6 +9,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hawser_lab::hub::SERVER;
 use hawser_wire::Moment;
 use hawser_wire::traffic::{
     Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, PingReport, Reliable, RunningDuplex,
@@ -17,8 +18,8 @@ use hawser_wire::traffic::{
 use serde::Serialize;
 
 use crate::conversations::Conversations;
-use crate::lab::{ms, parse};
-use crate::world::{SERVER, World};
+use crate::lab::ms;
+use crate::world::World;
 
 /// The ping's interval: finer than any gap that is judged.
 pub const PING_EVERY: Duration = Duration::from_millis(10);
@@ -94,15 +95,15 @@ pub struct Noticed {
 impl Traffic {
     /// For so long, from now on, with this many connections of the home's.
     pub fn start(world: &World, many: Many, duration: Duration) -> Self {
-        let server = |port: u16| -> SocketAddr { parse(&format!("{SERVER}:{port}")) };
+        let server = |port| SocketAddr::new(SERVER.into(), port);
         let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
         let flows = |towards, count| {
-            let (client, far) = (world.home.clone(), world.server.clone());
+            let (client, far) = (world.network.site.clone(), world.network.server.clone());
             Flows { client, server: far, destination: server(0), kind, towards, count }.connect().expect("connections")
         };
         let (up, down) = (flows(Towards::Server, many.streams), flows(Towards::Client, 1));
         let call = |_| {
-            let (client, far) = (world.home.clone(), world.server.clone());
+            let (client, far) = (world.network.site.clone(), world.network.server.clone());
             let (payload, interval, linger) = (CALL_BYTES, CALL_EVERY, LINGER);
             let call =
                 Duplex { client, server: far, destination: server(0), payload, interval, up: true, down: true, linger };
@@ -111,9 +112,11 @@ impl Traffic {
         let calls: Vec<_> = (0..CALLS).map(call).collect();
         let start = Moment::now() + CONNECTED;
         let end = start + duration;
-        let conversations = Conversations::start(&world.home, &world.server, many.conversations, start, end);
+        let conversations =
+            Conversations::start(&world.network.site, &world.network.server, many.conversations, start, end);
         start.sleep_until();
-        let ping = Ping { from: world.home.clone(), destination: parse(SERVER), interval: PING_EVERY, duration };
+        let ping =
+            Ping { from: world.network.site.clone(), destination: SERVER.into(), interval: PING_EVERY, duration };
         Self {
             conversations,
             ping: ping.start().expect("a ping"),

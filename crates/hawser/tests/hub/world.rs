@@ -1,38 +1,24 @@
-//! ```text
-//!        one 192.0.1.1 -- .2 one       a 198.51.10.254 -- 198.51.10.1 out       up 10.0.1.1 -- 10.0.1.2 a
-//!   home two 192.0.2.1 -- .2 two   net b 198.51.11.254 -- 198.51.11.1 out       up 10.0.2.1 -- 10.0.2.2 b  router
-//!                                      c 198.51.12.254 -- 198.51.12.1 out       up 10.0.3.1 -- 10.0.3.2 c
-//! hawser0 203.0.113.8                              hawser0 10.77.0.1                        lan 203.0.114.1 --
-//!   203.0.114.2 server
-//! ```
-//! The home has a public address, which the members announce: no member translates anything, but where that is what is
-//! tried (`nat`). There are two members, or three.
+//! A hub of real processes (the network: `hawser_lab::hub`): a home, two members or three, and who routes for them. No
+//! member translates anything, but where that is what is tried (`nat`).
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Instant;
 
-use hawser_lab::follower::Follower;
+use hawser_lab::hub::{Configurations, Follower, Network, SERVER, SITE, upward};
 use hawser_portal::api::{PathState, Status};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use hawser_wire::Namespace;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::configurations;
 use crate::frr::Frr;
-use crate::lab::{PATIENCE, Portal, ms, parse};
-use crate::nat::Nat;
+use crate::lab::{PATIENCE, Portal, ms};
+use crate::nat::{INNER, Nat};
 use crate::owners::Capture;
 
-/// The home's address, and the server's.
-pub const HOME: &str = "203.0.113.8";
-pub const SERVER: &str = "203.0.114.2";
-/// The members, as the home calls them; their addresses towards the world, and towards the router with the router's.
+/// The members, as the home calls them.
 pub const MEMBERS: [&str; 3] = ["a", "b", "c"];
-pub const OUTSIDE: [&str; 3] = ["198.51.10.1", "198.51.11.1", "198.51.12.1"];
-pub const UPWARD: [[&str; 2]; 3] = [["10.0.1.1", "10.0.1.2"], ["10.0.2.1", "10.0.2.2"], ["10.0.3.1", "10.0.3.2"]];
-const MTU: u32 = 1_500;
 /// Each of the home's links: Mbit/s.
 const LINK_MBPS: f64 = 10.0;
 /// A member that drains, and is asked to go at once.
@@ -77,16 +63,11 @@ enum Routers {
 }
 
 pub struct World {
-    pub home: Namespace,
-    pub net: Namespace,
-    pub members: Vec<Namespace>,
-    pub router: Namespace,
-    pub server: Namespace,
     pub local: Portal,
     portals: Vec<Option<Portal>>,
     routers: Routers,
     nat: Option<Nat>,
-    _links: [EmulatedLink; 2],
+    pub network: Network,
     folder: TempDir,
 }
 
@@ -94,31 +75,23 @@ impl World {
     /// All of it, with the home's packets going by member a.
     pub fn new(setup: impl Into<Setup>) -> Self {
         let Setup { routing, members: count, nat } = setup.into();
-        let make = |tag: &str| Namespace::new(tag).expect("makes a namespace (these tests need root)");
-        let [home, net, router, server] = ["home", "net", "router", "server"].map(make);
-        let members: Vec<Namespace> = MEMBERS[..count].iter().map(|name| make(name)).collect();
+        let network = Network::new(&MEMBERS[..count], LINK_MBPS).expect("namespaces (these tests need root)");
+        let Network { site, members, router, .. } = &network;
         let folder = tempfile::tempdir().expect("a folder");
-        let links = [1, 2].map(|number| link(&home, &net, number));
-        for (at, member) in members.iter().enumerate() {
-            attach(member, &net, &router, at);
-        }
-        join(&router, "lan", "203.0.114.1/24", &server, "eth", &format!("{SERVER}/24"));
-        ip(&server, "route add default via 203.0.114.1");
-        for namespace in [&net, &router].into_iter().chain(&members) {
-            namespace.set_forwarding(true).expect("a sysctl");
-        }
-        configurations::write(folder.path(), &MEMBERS[..count], nat);
-        let nat = nat.then(|| Nat::start(&members, folder.path()));
+        let (own, moving) = if nat { (INNER, vec![INNER, SITE]) } else { (SITE, vec![SITE]) };
+        let names = Configurations { site: "home", members: &MEMBERS[..count], own, moving: &moving };
+        names.write(folder.path()).expect("they are written");
+        let nat = nat.then(|| Nat::start(members, folder.path()));
         let routers = match routing {
             Routing::Watched => {
-                let next_hops = UPWARD[..count].iter().map(|[own, _]| parse(own)).collect();
-                Routers::Watched(Follower::start(&members, &router, parse(HOME), next_hops).expect("threads"))
+                let next_hops = (0..count).map(|member| upward(member)[0]).collect();
+                Routers::Watched(Follower::start(members, router, SITE, next_hops).expect("threads"))
             }
-            Routing::Frr => Routers::Frr { _daemons: Frr::start(&members, &router) },
+            Routing::Frr => Routers::Frr { _daemons: Frr::start(members, router) },
         };
         let portals = (0..count).map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at]))).collect();
-        let local = Portal::start(&home, folder.path(), "home");
-        let world = Self { home, net, members, router, server, local, portals, routers, nat, _links: links, folder };
+        let local = Portal::start(site, folder.path(), "home");
+        let world = Self { local, portals, routers, nat, network, folder };
         world.wait_until_ready();
         world
     }
@@ -141,7 +114,7 @@ impl World {
                 Instant::now() < end,
                 "not ready: {:#?}; {}",
                 self.local.status(),
-                said(&self.router, "ip", "route")
+                said(&self.network.router, "ip", "route")
             );
             sleep(ms(50));
         }
@@ -158,11 +131,11 @@ impl World {
             let hub = status.as_ref().and_then(|status| status.peers.first()?.hub.as_ref());
             hub.is_some_and(|hub| hub.role == own)
         };
-        working == 2 * self.members.len() && holds("active", "owner") && holds("standby", "standby")
+        working == 2 * self.network.members.len() && holds("active", "owner") && holds("standby", "standby")
     }
 
     fn is_answered(&self) -> bool {
-        said(&self.home, "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
+        said(&self.network.site, "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
     }
 
     /// Whether members translate the home's address.
@@ -172,7 +145,7 @@ impl World {
 
     /// Flows that the kernel of a member that translates knows.
     pub fn flows(&self, member: usize) -> usize {
-        said(&self.members[member], "conntrack", "-C").trim().parse().expect("a number")
+        said(&self.network.members[member], "conntrack", "-C").trim().parse().expect("a number")
     }
 
     /// `hawser hub WORDS` at a member.
@@ -188,12 +161,12 @@ impl World {
 
     /// What members log, and what they give the router, is looked at from now on.
     pub fn capture(&self) -> Capture {
-        Capture::start(&self.router, self.members.len(), self.folder.path())
+        Capture::start(&self.network.router, self.network.members.len(), self.folder.path())
     }
 
     /// All that each member ever logged.
     pub fn logs(&self) -> Vec<String> {
-        let names = &MEMBERS[..self.members.len()];
+        let names = &MEMBERS[..self.network.members.len()];
         names.iter().map(|name| std::fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
     }
 
@@ -210,12 +183,12 @@ impl World {
         let mut ended = self.portals[member].take().expect("it ran");
         ended.wait();
         drop(ended);
-        self.portals[member] = Some(Portal::start(&self.members[member], self.folder.path(), MEMBERS[member]));
+        self.portals[member] = Some(Portal::start(&self.network.members[member], self.folder.path(), MEMBERS[member]));
     }
 
     /// All that a member's machine sends, and all that comes to it, is lost from now on; or no more.
     pub fn silence(&self, member: usize, silent: bool) {
-        let namespace = &self.members[member];
+        let namespace = &self.network.members[member];
         if silent {
             let chain = |hook: &str| format!("chain {hook} {{ type filter hook {hook} priority -300; policy drop; }};");
             nft(namespace, &format!("table inet silent {{ {} {} }}", chain("prerouting"), chain("output")));
@@ -231,22 +204,22 @@ impl World {
     pub fn lose(&self, matches: &[String]) {
         let rules: String = matches.iter().map(|one| format!("{one} drop; ")).collect();
         let chain = "chain forward { type filter hook forward priority 0; ";
-        nft(&self.net, &format!("table inet lost {{ {chain}{rules} }}; }}"));
+        nft(&self.network.net, &format!("table inet lost {{ {chain}{rules} }}; }}"));
     }
 
     pub fn lose_no_more(&self) {
-        nft(&self.net, "delete table inet lost");
+        nft(&self.network.net, "delete table inet lost");
     }
 
     /// Packets of the home's that a member gave the router so far: begins to count at the first call.
     pub fn forwarded(&self, member: usize) -> u64 {
-        let (name, members) = (MEMBERS[member], &MEMBERS[..self.members.len()]);
-        let there = said(&self.router, "nft", "list table inet counted");
+        let (name, members) = (MEMBERS[member], &MEMBERS[..self.network.members.len()]);
+        let there = said(&self.network.router, "nft", "list table inet counted");
         if !there.contains("counter") {
-            let rule = |name: &str| format!("iifname {name} ip saddr {HOME} counter; ");
+            let rule = |name: &str| format!("iifname {name} ip saddr {SITE} counter; ");
             let rules: String = members.iter().map(|name| rule(name)).collect();
             let chain = "chain prerouting { type filter hook prerouting priority -300; ";
-            nft(&self.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
+            nft(&self.network.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
             return 0;
         }
         let line = there.lines().find(|line| line.contains(&format!("iifname \"{name}\""))).expect("it is counted");
@@ -275,38 +248,7 @@ fn named(status: &Status, role: &str) -> Option<usize> {
     MEMBERS.iter().position(|name| is(name))
 }
 
-/// One of the home's links: 10 ms, a queue of 100 ms.
-fn link(home: &Namespace, net: &Namespace, number: u8) -> EmulatedLink {
-    let name = ["one", "two"][usize::from(number) - 1];
-    let end = |namespace: &Namespace, host: u8| End::new(namespace, name, &[&format!("192.0.{number}.{host}/24")]);
-    let direction = Direction::shaped(LINK_MBPS, ms(10), ms(100));
-    let spec = LinkSpec::symmetric(name, end(home, 1), end(net, 2), &direction);
-    let link = EmulatedLink::new(spec).expect("an emulated link");
-    // Bound to an interface, a socket needs a route of that interface.
-    ip(home, &format!("route add 198.51.0.0/16 via 192.0.{number}.2 dev {name} metric {number}"));
-    link
-}
-
-/// A member between the net and the router.
-fn attach(member: &Namespace, net: &Namespace, router: &Namespace, at: usize) {
-    let (name, outside, [own, next]) = (MEMBERS[at], OUTSIDE[at], UPWARD[at]);
-    let beyond = format!("{}.254", outside.rsplit_once('.').expect("an address").0);
-    join(member, "out", &format!("{outside}/24"), net, name, &format!("{beyond}/24"));
-    join(member, "up", &format!("{own}/24"), router, name, &format!("{next}/24"));
-    ip(member, &format!("route add 192.0.0.0/16 via {beyond}"));
-    ip(member, &format!("route add 198.51.0.0/16 via {beyond}"));
-    ip(member, &format!("route add 203.0.114.0/24 via {next}"));
-}
-
-fn join(one: &Namespace, name: &str, address: &str, other: &Namespace, beyond: &str, there: &str) {
-    veth(&End::new(one, name, &[address]), &End::new(other, beyond, &[there]), MTU).expect("a veth pair");
-}
-
-/// Runs `ip` in a namespace.
-pub fn ip(namespace: &Namespace, words: &str) {
-    run(namespace.command("ip").args(words.split(' ')));
-}
-
+/// Runs `nft` in a namespace.
 pub fn nft(namespace: &Namespace, text: &str) {
     run(namespace.command("nft").arg(text));
 }

@@ -1,12 +1,13 @@
 //! `hawser demo hub`: a member of a hub is killed under a flow, and the flow goes on.
 //!
-//! 1. A site with two links, two members, a router and a server ([`network`]). No FRR: a [`Follower`] gives the
+//! 1. A site with two links, two members, a router and a server ([`crate::hub`]). No FRR: a [`Follower`] gives the
 //!    router the member's route with the least metric, as BGP does.
-//! 2. A portal in each member and in the site, whose address is routed to whichever member owns it.
+//! 2. A portal in each member and in the site ([`portals`]), whose address is routed to whichever member owns it.
 //! 3. One TCP stream from the site to the server, a ping beside it; the active member's process is killed (SIGKILL).
 //! 4. The figures, all from what the server received and when, and from its list of connections.
 
-mod network;
+mod client;
+mod portals;
 
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
@@ -22,8 +23,14 @@ use serde::Serialize;
 use super::figures::rounded;
 use crate::cleanup;
 use crate::error::LabError;
-use crate::follower::Follower;
-use network::{MEMBERS, Network, Portals, SERVER, SITE, upward};
+use crate::hub::{Follower, Network, SERVER, SITE, upward};
+use portals::Portals;
+
+/// The members, as the site calls them, and the site.
+const MEMBERS: [&str; 2] = ["zurich", "geneva"];
+const SITE_NAME: &str = "site";
+/// The rate of each of its links, Mbit/s.
+const LINK_MBPS: f64 = 20.0;
 
 /// How long until both members know what they are to the site, and every path works.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -67,13 +74,13 @@ pub struct HubFigures {
 /// Where it lacks root, a portal does not come to work, no other member takes over, or the stream ends.
 pub fn run_hub(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<HubFigures, LabError> {
     cleanup::start()?;
-    let network = Network::new()?;
+    let network = Network::new(&MEMBERS, LINK_MBPS)?;
     let next_hops = (0..MEMBERS.len()).map(|member| upward(member)[0]).collect();
     let _follower = Follower::start(&network.members, &network.router, SITE, next_hops)?;
     let mut portals = Portals::start(program, &network)?;
     let active = wait(&portals, "both members and all paths to work", ready)?;
     tell(&format!(
-        "a site with two links (20 Mbit/s, 10 ms), members {} and {}, a router, a server; without FRR: this demo gives \
+        "a site with two links ({LINK_MBPS} Mbit/s, 10 ms), members {} and {}, a router, a server; without FRR: this demo gives \
          the router the best of the members' routes",
         MEMBERS[0], MEMBERS[1]
     ));
@@ -92,7 +99,7 @@ fn play(
     let ping = Ping { from: network.site.clone(), destination: SERVER.into(), interval: PING_INTERVAL, duration };
     let (stream, ping) = (stream.start()?, ping.start()?);
     let start = Moment::now();
-    let client_before = network.client(PORT)?;
+    let client_before = client::of(&network.server, PORT)?;
     tell(&format!("a stream from {client_before} to {SERVER}:{PORT}, by {}", MEMBERS[active]));
     (start + UNTIL_KILL).sleep_until();
     let kill = Moment::now();
@@ -104,7 +111,7 @@ fn play(
     tell(&format!("{} owns the site after {:.0} ms, as the site says", MEMBERS[owner], millis(Moment::now() - kill)));
     let end = start + (duration - GLANCE);
     end.sleep_until();
-    let client_after = network.client(PORT)?;
+    let client_after = client::of(&network.server, PORT)?;
     let (received, ping) = (stream.finish()?, ping.finish()?);
     Ok(HubFigures {
         killed: MEMBERS[active].to_owned(),

@@ -4,7 +4,7 @@
 //!    peer by etcd, the token is bound, and the holder answered. Where etcd takes nothing the token stays: the holder
 //!    asks twice a second.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hawser_config::PublicKey;
 use hawser_core::handshake::PublicKey as CoreKey;
@@ -29,12 +29,14 @@ pub struct Admitted {
 /// Who waits for etcd. Nobody at first; the store owns it.
 pub struct Desk {
     waiting: BTreeSet<InvitationId>,
+    /// Why each was not written, the last time: told once.
+    told: BTreeMap<InvitationId, String>,
     done: (UnboundedSender<Admitted>, UnboundedReceiver<Admitted>),
 }
 
 impl Default for Desk {
     fn default() -> Self {
-        Self { waiting: BTreeSet::new(), done: unbounded_channel() }
+        Self { waiting: BTreeSet::new(), told: BTreeMap::new(), done: unbounded_channel() }
     }
 }
 
@@ -78,11 +80,15 @@ impl Serving<'_> {
 
     /// Step 2.
     pub(super) async fn on_admitted(&mut self, Admitted { id, key, peer, outcome }: Admitted) {
+        let Some(store) = &mut self.store else { return };
         if let Err(why) = outcome {
-            tracing::warn!(token = %peer.name, error = why, "token not taken: the peer is not in etcd");
+            let before = store.enrolling.told.insert(id, why.clone());
+            if before.as_ref() != Some(&why) {
+                tracing::warn!(token = %peer.name, error = why, "token not taken: the peer is not in etcd");
+            }
             return;
         }
-        let Some(store) = &self.store else { return };
+        store.enrolling.told.remove(&id);
         // Answered as bound once the peer is known: this view may not have been heard yet.
         let view = store.handle.view();
         self.on_view(view).await;

@@ -1,0 +1,10 @@
+//! Where hubs are tried, by `hawser demo hub` and by tests: the [`Network`], the portals' [`Configurations`], and a
+//! [`Follower`] in the place of routing daemons.
+
+mod configurations;
+mod follower;
+mod network;
+
+pub use configurations::Configurations;
+pub use follower::Follower;
+pub use network::{LINKS, Network, SERVER, SITE, outward, upward};

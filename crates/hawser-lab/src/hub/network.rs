@@ -1,0 +1,115 @@
+//! ```text
+//!        one 192.0.1.1 -- .2 one     a 198.51.10.254 -- .1 out   a   up 10.0.1.1 -- .2 a
+//!   site two 192.0.2.1 -- .2 two net b 198.51.11.254 -- .1 out   b   up 10.0.2.1 -- .2 b router lan 203.0.114.1 -- .2 server
+//!   hawser0 203.0.113.8                                         hawser0 10.77.0.1
+//! ```
+//! The site has a public address, which the members announce.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use ipnet::{IpNet, Ipv4Net};
+
+use crate::cleanup;
+use crate::error::LabError;
+use crate::topology::routes::{self, Route};
+
+/// The site's address, which moves between members, and the server's. Source: RFC 5737, and beside it.
+pub const SITE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 8);
+/// See [`SITE`].
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 114, 2);
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(203, 0, 114, 1);
+/// The site's links: their round trip is 20 ms, their queues are of 100.
+pub const LINKS: [&str; 2] = ["one", "two"];
+const ONE_WAY: Duration = Duration::from_millis(10);
+const QUEUE: Duration = Duration::from_millis(100);
+const MTU: u32 = 1_500;
+
+/// The namespaces. Whole from the start; removed on drop, links first.
+#[derive(Debug)]
+pub struct Network {
+    _links: Vec<EmulatedLink>,
+    /// Who has the two links.
+    pub site: Namespace,
+    /// The remote portals' machines.
+    pub members: Vec<Namespace>,
+    /// Between members and the server.
+    pub router: Namespace,
+    /// Beyond.
+    pub server: Namespace,
+    /// Between the links and the members.
+    pub net: Namespace,
+}
+
+/// A member's address towards the router, and the router's there.
+pub fn upward(member: usize) -> [Ipv4Addr; 2] {
+    let net = u8::try_from(member + 1).unwrap_or(u8::MAX);
+    [1, 2].map(|host| Ipv4Addr::new(10, 0, net, host))
+}
+
+/// A member's address towards the site, and the next hop there.
+pub fn outward(member: usize) -> [Ipv4Addr; 2] {
+    let net = u8::try_from(member + 10).unwrap_or(u8::MAX);
+    [1, 254].map(|host| Ipv4Addr::new(198, 51, net, host))
+}
+
+impl Network {
+    /// All of it: members of these names, links of this many Mbit/s.
+    ///
+    /// # Errors
+    /// Where root is lacking.
+    pub fn new(members: &[&str], link_mbps: f64) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let made = |tag| Namespace::new(tag);
+        let (site, net, router, server) = (made("site")?, made("net")?, made("router")?, made("server")?);
+        let links = LINKS.iter().zip(1..).map(|(name, number)| link(&site, &net, (name, number), link_mbps));
+        let links = links.collect::<Result<Vec<_>, LabError>>()?;
+        let machines = members.iter().map(|name| made(name)).collect::<Result<Vec<_>, _>>()?;
+        for (at, (name, member)) in members.iter().zip(&machines).enumerate() {
+            attach(member, &net, &router, (name, at))?;
+        }
+        pair((&router, "lan", GATEWAY), (&server, "eth", SERVER))?;
+        server.add_default_route(GATEWAY.into())?;
+        for namespace in [&net, &router].into_iter().chain(&machines) {
+            namespace.set_forwarding(true)?;
+        }
+        Ok(Self { _links: links, site, members: machines, router, server, net })
+    }
+}
+
+fn link(site: &Namespace, net: &Namespace, (name, number): (&str, u8), mbps: f64) -> Result<EmulatedLink, LabError> {
+    let end = |namespace: &Namespace, host: u8| End::new(namespace, name, &[&format!("192.0.{number}.{host}/24")]);
+    let direction = Direction::shaped(mbps, ONE_WAY, QUEUE);
+    let link = EmulatedLink::new(LinkSpec::symmetric(name, end(site, 1), end(net, 2), &direction))?;
+    // Bound to an interface, a socket needs a route of that interface.
+    routes::add(
+        site,
+        &Route {
+            prefix: Ipv4Net::new_assert(Ipv4Addr::new(198, 51, 0, 0), 16),
+            gateway: Ipv4Addr::new(192, 0, number, 2),
+            interface: name.to_owned(),
+            metric: number.into(),
+        },
+    )?;
+    Ok(link)
+}
+
+/// A member between the net and the router.
+fn attach(member: &Namespace, net: &Namespace, router: &Namespace, (name, at): (&str, usize)) -> Result<(), LabError> {
+    let ([own, beyond], [up, next]) = (outward(at), upward(at));
+    pair((member, "out", own), (net, name, beyond))?;
+    pair((member, "up", up), (router, name, next))?;
+    let to = |net: [u8; 4], length| IpNet::new_assert(IpAddr::from(net), length);
+    member.add_route(to([192, 0, 0, 0], 16), Some(beyond.into()), None)?;
+    member.add_route(to([198, 51, 0, 0], 16), Some(beyond.into()), None)?;
+    member.add_route(to([203, 0, 114, 0], 24), Some(next.into()), None)?;
+    Ok(())
+}
+
+fn pair(one: (&Namespace, &str, Ipv4Addr), other: (&Namespace, &str, Ipv4Addr)) -> Result<(), LabError> {
+    let end = |(namespace, name, address): (&Namespace, &str, Ipv4Addr)| {
+        End::new(namespace, name, &[&format!("{address}/24")])
+    };
+    Ok(veth(&end(one), &end(other), MTU)?)
+}
