@@ -296,7 +296,7 @@ impl Endpoint {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
         }
         if let Some(session) = peer.session.as_mut().filter(|_| same) {
-            if !keys.ours && session.insists_on_keys() {
+            if !keys.ours && session.insists_on_keys(now) {
                 session.admit_keys(now, keys);
             } else {
                 session.install_keys(now, keys);

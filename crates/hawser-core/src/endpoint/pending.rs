@@ -10,18 +10,15 @@
 //!    not.
 
 use super::inbox::Arrival;
-use crate::handshake::InitiationId;
+use crate::handshake::{HALF_OPEN_FOR, InitiationId};
 use crate::session::{KeySet, Route};
 use crate::units::{KeyId, Time};
 use crate::wire::handshake::RESPONSE_LEN;
 use crate::wire::{InstanceId, Offer};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Half-open handshakes kept for one peer: four rounds by four links, as a round trip of 2 s needs.
 const PENDING_MAX: usize = 16;
-/// How long one keeps its place: an initiator takes answers for 2 s, and its first datagram has to come back.
-const PENDING_FOR: Duration = Duration::from_secs(5);
 /// Starts of the peer's portal whose count is remembered: a cookie's life sees no more of them.
 const STARTS_KEPT: usize = 4;
 
@@ -90,7 +87,7 @@ impl PendingTable {
         let evicted = if self.places.len() < PENDING_MAX {
             None
         } else {
-            let free = |place: &Pending| place.keys.made_at + PENDING_FOR <= now;
+            let free = |place: &Pending| place.keys.made_at + HALF_OPEN_FOR <= now;
             let unproven = |place: &Pending| pending.fresh && !place.fresh;
             let oldest = |which: &dyn Fn(&Pending) -> bool| self.places.iter().position(which);
             let Some(at) = oldest(&free).or(oldest(&unproven)).or(pending.fresh.then_some(0)) else {

@@ -64,6 +64,10 @@ pub const REJECT_AFTER: Duration = Duration::from_secs(180);
 /// Nor under keys that sealed or opened this many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).
 pub const REJECT_AFTER_PACKETS: u64 = 1 << 27;
 
+/// How long an answered handshake keeps its place until its first datagram: an initiator takes answers for 2 s, and its
+/// first datagram has to come back.
+pub const HALF_OPEN_FOR: Duration = Duration::from_secs(5);
+
 /// What a handshake gives. No zero value; move it into the session.
 #[derive(Debug)]
 pub struct Established {

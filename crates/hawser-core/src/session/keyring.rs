@@ -8,7 +8,8 @@
 //!
 //! Two portals may initiate at once, and each have keys of its own initiation first. Then those
 //! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
-//! saw the first datagram under its own.
+//! saw the first datagram under its own. But where it was not heard for longer than an answered handshake
+//! waits, the peer may have them no more, and its own are taken.
 //!
 //! Keys have a hard end, in time and in packets (`handshake::REJECT_AFTER`): whoever drops the handshakes that would
 //! replace them stops the traffic, and pins no key.
@@ -16,8 +17,8 @@
 use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;
 use crate::handshake::{
-    self, ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
-    REKEY_AFTER_PACKETS, SealKey, TransportKeys,
+    self, ASK_AFTER, ASK_AFTER_PACKETS, HALF_OPEN_FOR, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER,
+    REJECT_AFTER_PACKETS, REKEY_AFTER, REKEY_AFTER_PACKETS, SealKey, TransportKeys,
 };
 use crate::units::{KeyId, PacketNumber, PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
@@ -125,9 +126,11 @@ impl Keyring {
         !std::mem::replace(&mut self.told_over, true)
     }
 
-    /// Whether the present keys are of our own initiation, and the peer was not heard under them yet.
-    pub fn awaits_first_datagram(&self) -> bool {
-        self.current.set.ours && self.current.opened == 0
+    /// Whether the present keys are of our own initiation, and the peer was not heard under them yet,
+    /// but may yet be.
+    pub fn awaits_first_datagram(&self, now: Time) -> bool {
+        let Live { set, opened, .. } = &self.current;
+        set.ours && *opened == 0 && now.since(set.made_at) < HALF_OPEN_FOR
     }
 
     /// A packet opened under these keys.

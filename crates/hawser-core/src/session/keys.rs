@@ -35,8 +35,8 @@ impl Session {
     }
 
     /// Whether keys of the peer's initiation are to give way to the present ones.
-    pub fn insists_on_keys(&self) -> bool {
-        self.paths.ids.side() == 0 && self.keyring.awaits_first_datagram()
+    pub fn insists_on_keys(&self, now: Time) -> bool {
+        self.paths.ids.side() == 0 && self.keyring.awaits_first_datagram(now)
     }
 
     /// Nothing may be sealed: the endpoint hears of it once.

@@ -74,16 +74,17 @@ fn of_more_old_keys_than_two_the_oldest_is_retired_at_once() {
 #[test]
 fn keys_of_a_crossing_initiation_only_open_and_change_no_label() {
     let mut keyring = Keyring::new(keys(1, at(0), false));
-    assert!(!keyring.awaits_first_datagram(), "the peer spoke first");
+    assert!(!keyring.awaits_first_datagram(at(0)), "the peer spoke first");
     keyring.install(at(10), keys(2, at(10), true), TIMEOUT);
-    assert!(keyring.awaits_first_datagram());
+    assert!(keyring.awaits_first_datagram(at(10)));
+    assert!(!keyring.awaits_first_datagram(at(5_010)), "the peer may have them no more");
     let label = keyring.label(PathId(0));
     assert_eq!(keyring.admit(at(20), keys(3, at(15), false), TIMEOUT), None);
     assert_eq!((keyring.label(PathId(0)), names(&keyring)), (label, vec![2, 1, 3]));
     keyring.note_opened(KeyId(3));
-    assert!(keyring.awaits_first_datagram());
+    assert!(keyring.awaits_first_datagram(at(20)));
     keyring.note_opened(KeyId(2));
-    assert!(!keyring.awaits_first_datagram());
+    assert!(!keyring.awaits_first_datagram(at(20)));
 }
 
 #[test]
