@@ -2,6 +2,7 @@
 
 mod support;
 
+use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Event, Refusal};
 use hawser_core::handshake::{Identity, Responder};
 use hawser_core::units::PeerId;
@@ -142,6 +143,7 @@ fn a_few_are_answered_at_a_time_and_no_older_one_of_that_way_once_one_is_genuine
     sender.say(0, |out| out.put_u8(PING));
     let later = sender.hear(ms(50));
     assert!(sender.session().is_some() && later.iter().all(|(_, bytes)| answered(bytes).is_none()));
+    assert_eq!(sender.dropped(DropReason::Handshake), 6);
 }
 
 #[test]

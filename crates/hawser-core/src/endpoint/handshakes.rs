@@ -216,13 +216,14 @@ impl Endpoint {
         if !peer.opens(owner, header, bytes, &mut self.scratch) {
             return Err(DropReason::Forged);
         }
-        let (labels, inbox) = (&mut self.labels, &mut self.inbox);
+        let (labels, inbox, mut outdated) = (&mut self.labels, &mut self.inbox, 0);
         let pending = peer.pending.take(owner.key, |useless| {
             labels.remove_key(useless.keys.id);
-            inbox.outdate(useless.route, useless.arrival);
+            outdated += inbox.outdate(useless.route, useless.arrival);
         });
         let pending = pending.ok_or(DropReason::UnknownLabel)?;
-        inbox.outdate(pending.route, pending.arrival);
+        outdated += inbox.outdate(pending.route, pending.arrival);
+        self.drops.add(DropReason::Handshake, outdated);
         // New keys are here: an answer to our own initiation would only cross them.
         peer.handshake = None;
         self.install(now, owner.peer, pending.keys, &pending.offer);

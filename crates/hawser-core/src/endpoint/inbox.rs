@@ -70,8 +70,10 @@ impl Inbox {
         self.waiting.pop_back()
     }
 
-    /// The one that came then by this way is genuine: those before it are of no use.
-    pub fn outdate(&mut self, route: Route, arrival: Arrival) {
+    /// The one that came then by this way is genuine: those before it are of no use. How many there were.
+    pub fn outdate(&mut self, route: Route, arrival: Arrival) -> u64 {
+        let before = self.waiting.len();
         self.waiting.retain(|waiting| waiting.route != route || waiting.arrival > arrival);
+        (before - self.waiting.len()) as u64
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! handle_inner     -> routing (which peer) -> Session::enqueue
-//! handle_datagram  -> handshakes, or labels (which session) -> Session::on_datagram -> Sink
+//! handle_datagram  -> handshakes (initiations wait: inbox), or labels (which session) -> Session::on_datagram -> Sink
 //! handle_timeout   -> initiations, sessions
-//! poll_transmit    <- handshake messages first, then each session in turn
+//! poll_transmit    <- handshake messages first, the newest initiations' responses among them, then each session in turn
 //! poll_timeout     <- the next deadline and its reason
 //! poll_event       <- what the driver is to do or to tell
 //! ```
