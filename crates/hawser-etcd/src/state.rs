@@ -257,8 +257,7 @@ impl State {
             weight: Weight(member.weight),
         };
         let members: Vec<placement::Member> = self.members.values().map(member).collect();
-        // A peer's name for placement is made as a member's is.
-        placement::place(PeerTag(member_id(key).0), &members)
+        placement::place(PeerTag::of(&CoreKey(*key.as_bytes())), &members)
     }
 
     /// The members, with what each has to do.

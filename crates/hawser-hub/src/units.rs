@@ -41,14 +41,24 @@ pub struct MemberId(pub u64);
 impl MemberId {
     /// That of a public key.
     pub fn of(key: &PublicKey) -> Self {
-        let digest = Blake2s256::digest(key.0);
-        MemberId(digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)))
+        MemberId(name(key))
     }
+}
+
+fn name(key: &PublicKey) -> u64 {
+    Blake2s256::digest(key.0).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 /// A peer, the same to all members: the first eight bytes of its public key's BLAKE2s-256. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerTag(pub u64);
+
+impl PeerTag {
+    /// That of a public key.
+    pub fn of(key: &PublicKey) -> Self {
+        PeerTag(name(key))
+    }
+}
 
 /// A member's clock when it wrote: the peer echoes it, and the member alone reads it. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

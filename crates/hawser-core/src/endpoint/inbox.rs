@@ -3,8 +3,8 @@
 //! A machine that was asleep finds all that came meanwhile, and a peer takes answers to its last ones alone. Each costs
 //! some Diffie-Hellman exchanges: in the order of their coming, the one that is of use would be the last (80 after 20 s,
 //! each 20 to 30 ms of an emulated processor). So the newest is first, a few are worked on at a time, and what else came
-//! is heard in between. None is dropped for another one's sake, which anybody could have sent: but where one is known to
-//! be genuine, as a datagram opened under its keys, those that came by its way before are of no use.
+//! is heard in between. While there is room none is dropped for a younger one, which anybody could have sent: but where
+//! one is known to be genuine, as a datagram opened under its keys, those that came by its way before are of no use.
 
 use crate::handshake::InitiationId;
 use crate::session::Route;
@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 
 /// Initiations that may wait: those that one look at a few sockets brings. More push the oldest out.
 const WAITING_MAX: usize = 256;
-/// Initiations that are worked on between two looks at sockets: one by each link of a peer.
+/// Initiations that are worked on between two looks at sockets: a round by four links. What costs a hash alone does not
+/// count.
 pub(super) const WORKED_AT_ONCE: usize = 4;
 
 /// Orders arrivals. A plain number.

@@ -7,4 +7,4 @@ mod network;
 
 pub use configurations::Configurations;
 pub use follower::Follower;
-pub use network::{LINKS, Network, SERVER, SITE, outward, upward};
+pub use network::{Network, SERVER, SITE, outward, upward};

@@ -1,3 +1,5 @@
+//! The namespaces of a hub, the links and routes between them. Portals are started by others.
+//!
 //! ```text
 //!        one 192.0.1.1 -- .2 one     a 198.51.10.254 -- .1 out   a   up 10.0.1.1 -- .2 a
 //!   site two 192.0.2.1 -- .2 two net b 198.51.11.254 -- .1 out   b   up 10.0.2.1 -- .2 b router lan 203.0.114.1 -- .2 server

@@ -166,14 +166,15 @@ impl Token {
         let own = Member { name: name.clone(), public_key, endpoints, share: *share };
         let mut members = [&[own], others.as_slice()].concat();
         if *shared {
-            let id = |key: &PublicKey| MemberId::of(&CoreKey(*key.as_bytes()));
+            let core = |key: &PublicKey| CoreKey(*key.as_bytes());
+            let id = |member: &Member| MemberId::of(&core(&member.public_key));
             let placed = |member: &Member| placement::Member {
-                id: id(&member.public_key),
+                id: id(member),
                 rack: Rack(member.share.rack.into()),
                 weight: Weight(member.share.weight.into()),
             };
-            let order = placement::order(PeerTag(id(peer).0), &members.iter().map(placed).collect::<Vec<_>>());
-            members.sort_by_key(|member| order.iter().position(|placed| *placed == id(&member.public_key)));
+            let order = placement::order(PeerTag::of(&core(peer)), &members.iter().map(placed).collect::<Vec<_>>());
+            members.sort_by_key(|member| order.iter().position(|placed| *placed == id(member)));
         }
         members
     }

@@ -81,8 +81,8 @@ impl Places {
 
     /// The place of a peer.
     pub fn of(&self, peer: &Peer) -> Option<PeerId> {
-        let at =
-            self.0.iter().position(|known| known.as_ref().is_some_and(|known| identity(known) == identity(peer)))?;
+        let wanted = Some(identity(peer));
+        let at = self.0.iter().position(|known| known.as_ref().map(identity) == wanted)?;
         Some(PeerId(at as u32))
     }
 
