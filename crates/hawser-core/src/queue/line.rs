@@ -13,6 +13,8 @@ pub(super) struct Item {
     pub(super) train: TrainId,
     pub(super) bucket: FlowBucket,
     pub(super) enqueued: Time,
+    /// What its flow had sent of its burst by then.
+    pub(super) sent_before: ByteCount,
     /// The first segment that still waits.
     pub(super) first: u16,
     segments: u16,
@@ -35,6 +37,7 @@ impl Item {
             train: id,
             bucket: train.flow(),
             enqueued: now,
+            sent_before: ByteCount::ZERO,
             first: 0,
             segments,
             full: train.segment_len(0) as u32,

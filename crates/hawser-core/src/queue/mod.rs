@@ -1,11 +1,11 @@
 //! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
 //! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
-//!    some of those for a moment); too much altogether costs the fattest flow its head.
+//!    some of those for a moment); too much altogether costs the fattest flow something (`overflow`).
 //! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or
 //!    stops at each.
-//! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows. A long queue is
-//!    shortened in the place of that (`shorten`).
+//! 3. CoDel judges what is about to be taken, but what came in an outage (`outage`): one segment is dropped, or marked
+//!    where ECN allows. A long queue is shortened in the place of that (`shorten`).
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
 
 mod ack_filter;
@@ -13,6 +13,8 @@ mod codel;
 mod flows;
 mod levels;
 mod line;
+mod outage;
+mod overflow;
 mod shorten;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,8 @@ use ack_filter::AckFilter;
 use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
+use outage::Outage;
+use overflow::drop_train;
 use std::time::Duration;
 
 pub use ack_filter::AckSpacing;
@@ -34,9 +38,6 @@ pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, Q
 const MAX_LOOKS: usize = 16;
 /// And flows of other paths that it passes by.
 const MAX_PASSED: usize = 512;
-/// Segments dropped from the fattest flow at once, so that finding it is paid for (RFC 8290 section
-/// 4.1 allows 64; fewer hurt a single flow less).
-const OVERFLOW_BATCH: usize = 16;
 
 /// What waits for a path. Empty at first. One owner; memory is used again.
 #[derive(Debug)]
@@ -53,6 +54,7 @@ pub struct Queue {
     bytes: ByteCount,
     segments: usize,
     backlogged: usize,
+    outage: Outage,
 }
 
 impl Queue {
@@ -70,6 +72,7 @@ impl Queue {
             bytes: ByteCount::ZERO,
             segments: 0,
             backlogged: 0,
+            outage: Outage::default(),
         };
         queue.set_codel(params.target, params.interval);
         queue
@@ -120,20 +123,29 @@ impl Queue {
     }
 
     fn admit(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        let item = Item::new(now, id, store.train(id));
+        let mut item = Item::new(now, id, store.train(id));
         if self.supersede(&item, store, dropped) {
             return;
         }
         let (bucket, bytes, priority) = (item.bucket, item.len_of(item.count()), item.treatment.priority);
+        if self.is_empty() {
+            self.outage.on_first(now);
+        }
+        if self.refuses(&item) {
+            return drop_train(item, DropReason::Overflow, store, dropped);
+        }
         self.segments += usize::from(item.count());
         self.bytes += bytes;
-        let index = self.line.push(item);
         let flow = self.flows.get_mut(bucket);
         let was_empty = flow.tail == NONE;
         if was_empty {
+            flow.sent = ByteCount::ZERO;
+        }
+        item.sent_before = flow.sent;
+        let index = self.line.push(item);
+        if was_empty {
             flow.head = index;
             flow.backlogged_since = now;
-            flow.sent = ByteCount::ZERO;
             if self.backlogged == 0 {
                 flow.codel.emptied();
             }
@@ -165,17 +177,6 @@ impl Queue {
             drop_filtered(gone, store, dropped);
         }
         useless
-    }
-
-    fn shorten_fattest(&mut self, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        let bucket = self.flows.fattest().expect("bytes wait, so a flow has them");
-        let half = ByteCount(self.flows.get(bucket).backlog.0 / 2);
-        for _ in 0..OVERFLOW_BATCH {
-            self.drop_head(bucket, DropReason::Overflow, store, dropped);
-            if self.flows.get(bucket).backlog <= half {
-                break;
-            }
-        }
     }
 
     /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths
@@ -221,6 +222,7 @@ impl Queue {
                     turn = Some(bucket);
                 }
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
+                    self.outage.on_served(now, self.codel.interval);
                     let marked = self.judge(now, bucket, store, dropped);
                     let pulled = self.take(now, bucket, max_bytes, max_segments, marked);
                     if pulled.is_some() {
@@ -278,7 +280,7 @@ impl Queue {
                 return false;
             }
             let head = self.line.get(flow.head);
-            let wait = now.since(head.enqueued);
+            let wait = self.outage.wait(now, head.enqueued);
             if !flow.codel.must_act(now, wait, few, self.codel) {
                 return false;
             }

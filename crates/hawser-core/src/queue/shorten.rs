@@ -16,13 +16,14 @@
 
 use super::flows::Flow;
 use super::line::NONE;
+use super::overflow::drop_train;
 use super::{DropReason, Dropped, Queue};
 use crate::packet::{FlowBucket, TrainStore};
 use crate::units::ByteCount;
 use std::time::Duration;
 
 /// Only where three quarters of the queue go: what a steady queue may last (`aqm.target`) loses one segment, as ever.
-const LONG: u32 = 4;
+const LONG: f64 = 4.0;
 
 impl Queue {
     /// A drop leaves so much of a flow's queue that lasts four times as long; `Duration::MAX`: all but one segment.
@@ -38,12 +39,13 @@ impl Queue {
         store: &mut TrainStore,
         dropped: &mut dyn FnMut(Dropped),
     ) -> bool {
-        if wait < self.kept.saturating_mul(LONG) {
+        let Flow { head, tail, backlog, sent, .. } = *self.flows.get(bucket);
+        // What left while the head waited was all ahead of it.
+        let left = sent - self.line.get(head).sent_before;
+        let kept = left.scale(self.kept.div_duration_f64(wait));
+        if kept == ByteCount::ZERO || backlog < kept.scale(LONG) {
             return false;
         }
-        let Flow { head, tail, backlog, .. } = *self.flows.get(bucket);
-        // All of it came while the head waited, and about as much left.
-        let kept = backlog.scale(self.kept.div_duration_f64(wait));
         let (last, before) = (self.last_within(head, kept), self.bytes);
         while last != tail && self.line.get(last).behind != tail {
             self.drop_behind(last, store, dropped);
@@ -67,17 +69,12 @@ impl Queue {
     /// Drops the item behind this one; it must not be the last of its flow.
     fn drop_behind(&mut self, index: u32, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         let gone = self.line.get(index).behind;
-        let mut item = *self.line.get(gone);
+        let item = *self.line.get(gone);
         self.line.get_mut(index).behind = item.behind;
         self.line.remove(gone);
         self.bytes -= item.len_of(item.count());
         self.segments -= usize::from(item.count());
         self.flows.get_mut(item.bucket).backlog -= item.len_of(item.count());
-        while item.count() > 0 {
-            let (segment, bytes) = (item.head(), item.head_len());
-            store.release(segment);
-            dropped(Dropped { segment, bucket: item.bucket, bytes, reason: DropReason::Codel });
-            item.first += 1;
-        }
+        drop_train(item, DropReason::Codel, store, dropped);
     }
 }

@@ -63,14 +63,15 @@ impl Bench {
     fn lose(&mut self, dropped: Vec<Dropped>) {
         for d in &dropped {
             match d.reason {
-                DropReason::Codel => self.leave_anywhere(d.bucket, d.segment, d.bytes),
+                DropReason::Codel | DropReason::Overflow => self.leave_anywhere(d.bucket, d.segment, d.bytes),
                 _ => self.leave(d.bucket, d.segment, d.bytes),
             }
         }
         self.dropped.extend(dropped);
     }
 
-    /// A segment left, which waited in its bucket: CoDel drops from the middle of a long queue.
+    /// A segment left, which waited in its bucket: CoDel drops from the middle of a long queue, and overflow what
+    /// comes.
     fn leave_anywhere(&mut self, bucket: FlowBucket, segment: SegmentRef, bytes: ByteCount) {
         let waiting = self.model.get_mut(&bucket).expect("it had something waiting");
         let at = waiting.iter().position(|w| *w == (segment, bytes.0)).expect("it waited");
@@ -352,17 +353,28 @@ fn codel_marks_where_ecn_allows() {
 }
 
 #[test]
-fn overflow_costs_the_fattest_flow_its_head() {
+fn overflow_costs_the_fattest_flow_what_comes_and_its_head_where_others_come() {
     let mut bench = Bench::new(QueueParams { limit: ByteCount(200_000), ..QueueParams::default() });
     let sparse: Vec<FlowBucket> = (2..10).map(|port| bench.enqueue(port, 1, false)).collect();
+    let mut oldest = None;
     let fat = loop {
         let fat = bench.enqueue(1, 20, false);
         if !bench.dropped.is_empty() {
             break fat;
         }
+        oldest = oldest.or_else(|| bench.model[&fat].front().map(|(segment, _)| segment.train));
     };
+    let of_fat = |dropped: &[Dropped]| dropped.iter().all(|d| (d.bucket, d.reason) == (fat, DropReason::Overflow));
     assert!(!sparse.contains(&fat));
-    assert!(bench.dropped.iter().all(|d| (d.bucket, d.reason) == (fat, DropReason::Overflow)));
+    let refused = std::mem::take(&mut bench.dropped);
+    assert!(of_fat(&refused));
+    let newest = refused[0].segment.train;
+    let whole: Vec<SegmentRef> = (0..20).map(|segment| SegmentRef { train: newest, segment }).collect();
+    assert_eq!(refused.iter().map(|d| d.segment).collect::<Vec<_>>(), whole);
+    let other = bench.enqueue(11, 20, false);
+    assert!(other != fat && of_fat(&bench.dropped));
+    let head: Vec<_> = (0..16).map(|segment| SegmentRef { train: oldest.expect("some wait"), segment }).collect();
+    assert_eq!(bench.dropped.iter().map(|d| d.segment).take(16).collect::<Vec<_>>(), head);
     bench.check();
     bench.drain();
 }

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hawser_wire::{Moment, Namespace};
+use rustix::net::sockopt;
 
 use crate::lab::ms;
 
@@ -23,6 +24,9 @@ const DATAGRAM: usize = 200;
 const SILENCE: Duration = Duration::from_millis(40);
 /// How often a receiver looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(100);
+/// The streams' congestion control: what a namespace of this kernel's has by default, and the hardest for a portal,
+/// whose sender gives what a fault held up at once.
+const CONGESTION: &str = "bbr";
 /// What a stream that was held up may make up for.
 const ARREARS: Duration = Duration::from_millis(100);
 
@@ -186,6 +190,7 @@ impl Tcp {
         let listener = listener.expect("the namespace can be entered").expect("the port is free");
         let near = from.run(|| TcpStream::connect(destination)).expect("the namespace can be entered");
         let (near, (far, _)) = (near.expect("it connects"), listener.accept().expect("it accepts"));
+        sockopt::set_tcp_congestion(&near, CONGESTION).expect("the kernel has it");
         Self::between(near, far, mbps)
     }
 

@@ -3,6 +3,7 @@
 
 #[path = "../support/attacks.rs"]
 mod attacks;
+mod burst;
 #[path = "../support/bystander.rs"]
 mod bystander;
 mod cases;

@@ -24,7 +24,7 @@ use crate::lab::{REMOTE, ms, states};
 use crate::slope::slope;
 
 /// Each stream's rate, in Mbit/s.
-const STREAM_MBPS: u64 = 20;
+pub const STREAM_MBPS: u64 = 20;
 /// From one request of the ping to the next.
 const PING: Duration = Duration::from_millis(100);
 /// Until each flow is heard again, whatever its bound: longer, and it is dead.
@@ -282,7 +282,7 @@ impl Episode {
 }
 
 /// The longest that a flow may be silent.
-fn bound(fault: &Fault, took: Duration, is_stream: bool) -> Duration {
+pub fn bound(fault: &Fault, took: Duration, is_stream: bool) -> Duration {
     let silence = fault.silence(took);
     let datagrams = silence + fault.back();
     if is_stream { datagrams + silence + STREAM_MORE } else { datagrams }
