@@ -108,6 +108,7 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(wordlist 2,9,$(CARGO)) --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
+	$(CARGO) test --release --workspace --doc --quiet
 
 ## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so
 ## not optimised
