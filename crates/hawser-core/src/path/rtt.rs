@@ -1,8 +1,8 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
 use super::constants::{
-    AGE_FIRST, AGE_MEMORY, DEVIATION_MAX, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST, STALE_ROUND_TRIPS,
-    USUAL_AGE, USUAL_AGE_PART,
+    AGE_FIRST, AGE_MEMORY, DETOUR_FOR, DEVIATION_MAX, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST,
+    STALE_ROUND_TRIPS, USUAL_AGE, USUAL_AGE_PART,
 };
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
@@ -25,6 +25,8 @@ pub struct RttEstimator {
     least_age: WindowedMin,
     /// How much longer than the smoothed round trip the last acknowledgement took, where another path brought it.
     detour: Duration,
+    /// When that was.
+    detour_at: Time,
 }
 
 impl RttEstimator {
@@ -45,13 +47,16 @@ impl RttEstimator {
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
             detour: Duration::ZERO,
+            detour_at: Time::ZERO,
         }
     }
 
     /// Takes in the round trip `latest` of the largest newly acknowledged packet, whose
     /// acknowledgement the peer says it held back for `ack_delay` (believed up to [`MAX_ACK_DELAY`]).
     pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
-        self.detour = Duration::ZERO;
+        if now.since(self.detour_at) >= DETOUR_FOR {
+            self.detour = Duration::ZERO;
+        }
         let nanos = i64::try_from(latest.as_nanos()).unwrap_or(i64::MAX);
         let min = Duration::from_nanos(self.min.record(now, nanos).unsigned_abs());
         self.snapshot.latest = latest;
@@ -79,10 +84,11 @@ impl RttEstimator {
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
     }
 
-    /// Takes in the round trip of a packet whose acknowledgement came by another path: the next may come that way too,
-    /// and is not overdue before. It is no sample of this path.
-    pub fn on_detour(&mut self, latest: Duration) {
+    /// Takes in the round trip of a packet whose acknowledgement came by another path: those of the next second may come
+    /// that way too, and are not overdue before. It is no sample of this path.
+    pub fn on_detour(&mut self, now: Time, latest: Duration) {
         self.detour = latest.saturating_sub(self.snapshot.smoothed);
+        self.detour_at = now;
     }
 
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
@@ -172,13 +178,15 @@ mod tests {
     #[test]
     fn an_acknowledgement_that_comes_round_by_another_path_is_awaited_as_long_as_the_last_one_took() {
         let mut rtt = sampled(&[(0, 20, 0)]);
-        rtt.on_detour(ms(75));
+        rtt.on_detour(Time::ZERO, ms(75));
         assert_eq!((rtt.pto(ms(5)), rtt.snapshot().smoothed), (ms(20 + 40 + 5 + 55), ms(20)));
-        rtt.on_detour(ms(15));
+        rtt.on_detour(Time::ZERO, ms(15));
         assert_eq!(rtt.pto(ms(5)), ms(20 + 40 + 5), "it came before its own would have");
-        rtt.on_detour(ms(75));
+        rtt.on_detour(Time::ZERO, ms(75));
         rtt.on_sample(Time::ZERO + ms(20), ms(20), ms(0));
-        assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5), "they come by its own again");
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5 + 55), "one came by its own, and the next may come by the other");
+        rtt.on_sample(Time::ZERO + DETOUR_FOR, ms(20), ms(0));
+        assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000), "they come by its own again");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{Context, Event, Route, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::packet::TrainStore;
+use crate::path::quota::InactiveQuota;
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival, LossOutcome, SentPacket};
 use crate::path::trains::Turn;
@@ -62,12 +63,15 @@ impl Session {
             if own_way {
                 path.way.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
             } else {
-                path.way.rtt.on_detour(sample);
+                path.way.rtt.on_detour(now, sample);
             }
             path.way.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.way.rtt.snapshot().smoothed));
         }
         if path.health.on_ack(newest.sent_at) {
+            // It lives: what it said while it was suspect counts no more. With nothing left of its quota the next
+            // acknowledgements would go by other paths alone, the peer would suspect it for that, and so on.
+            path.quota = InactiveQuota::default();
             self.scheduling.policy.reconsider();
             if path.way.pmtu.on_life() {
                 path.follow_mtu();

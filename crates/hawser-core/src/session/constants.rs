@@ -26,7 +26,8 @@ pub const STANDBY_KEEPALIVE: Duration = Duration::from_secs(55);
 /// Time without a datagram on an idle path after which the receiving side pings it: three keepalives of a standby path
 /// were lost.
 pub const IDLE_DEAF: Duration = Duration::from_secs(180);
-/// A path that is down is probed this often while the session is idle.
+/// A path that is down for long is probed this often while the session is idle: once in a part ([`EAGER_PARTS`]) of the
+/// time that it is down, but no more seldom.
 pub const IDLE_PROBE: Duration = Duration::from_secs(60);
 /// A packet is retransmitted at most this often; then the far side is told that it is gone.
 pub const MAX_TRIES: u8 = 6;
@@ -44,7 +45,7 @@ pub const SILENCE_LEAST: Duration = Duration::from_millis(350);
 pub const SESSION_SILENCE: Duration = Duration::from_secs(540);
 /// A silent peer is asked as often as any path that is down for so long; then ever more seldom.
 pub const EAGER: Duration = Duration::from_secs(60);
-/// From then on once in this part of the silence.
+/// From then on once in this part of the silence, or of what a path is down: who returns is noticed after 4 % of that.
 pub const EAGER_PARTS: u32 = 24;
 /// But at least this often while there is a session or something to send (WireGuard's Rekey-Timeout).
 pub const ASK_LEAST: Duration = Duration::from_secs(5);

@@ -140,16 +140,14 @@ impl Liveness {
         if self.idle { silence.saturating_sub(IDLE_DEAF) } else { silence }
     }
 
-    /// How often a path that is down is probed: ever more seldom where the peer is silent altogether.
-    pub fn probe_interval(&self, now: Time) -> Duration {
+    /// How often a path is probed that is down since then: ever more seldom where the peer is silent altogether, or
+    /// nobody needs the path.
+    pub fn probe_interval(&self, now: Time, down_since: Time) -> Duration {
         let silence = self.silence(now);
-        if self.idle && silence < EAGER {
-            return IDLE_PROBE;
-        }
-        if silence < EAGER {
-            DOWN_PROBE_INTERVAL
-        } else {
-            (silence / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, ASK_LEAST)
+        match (silence < EAGER, self.idle) {
+            (true, true) => (now.since(down_since) / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, IDLE_PROBE),
+            (true, false) => DOWN_PROBE_INTERVAL,
+            (false, _) => (silence / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, ASK_LEAST),
         }
     }
 }

@@ -157,7 +157,8 @@ impl Session {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
-        let (others, every) = (self.paths.others(index), self.liveness.probe_interval(now));
+        let (others, every) =
+            (self.paths.others(index), self.liveness.probe_interval(now, self.paths[index].health.down_since()));
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now, others, every) {
             HealthAction::None => {}

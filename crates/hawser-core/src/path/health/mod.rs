@@ -109,6 +109,8 @@ pub struct Health {
     active_at: Time,
     /// When it was last suspected: only what was sent since is a sign of life.
     suspected_at: Time,
+    /// When it went down last.
+    down_since: Time,
     flaps: Flaps,
 }
 
@@ -121,6 +123,7 @@ impl Health {
             ptos: 0,
             active_at: Time::ZERO,
             suspected_at: Time::ZERO,
+            down_since: Time::ZERO,
             flaps: Flaps::new(hold),
         }
     }
@@ -138,6 +141,11 @@ impl Health {
     /// Since when it is suspect, if it is.
     pub fn suspect_since(&self) -> Option<Time> {
         (self.state == HealthState::Suspect).then_some(self.suspected_at)
+    }
+
+    /// When it went down last.
+    pub fn down_since(&self) -> Time {
+        self.down_since
     }
 
     /// Until when a flapping path is held back, if that is after `now`.
@@ -228,6 +236,7 @@ impl Health {
         if matches!(before, HealthState::Down(_)) {
             return HealthAction::None;
         }
+        self.down_since = now;
         if reason != DownReason::Closed {
             self.deadline = Some(now + DOWN_PROBE_INTERVAL);
             if matches!(before, HealthState::Active | HealthState::Suspect) {
