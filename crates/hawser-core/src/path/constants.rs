@@ -135,8 +135,8 @@ pub const TOKEN_LIFE: Duration = Duration::from_secs(60);
 // What a path that is not active may send.
 
 /// Bytes of IP packets a second. Together with a burst, and with initiations that the session may send beside (two a
-/// second of some 250 bytes), that is less than 10 kbit in any second: a path that may be metered, or full, is not
-/// filled by looking for it.
+/// second of some 250 bytes), that is less than 10 kbit in any second in which it does not return: a path that may be
+/// metered, or full, is not filled by looking for it.
 pub const INACTIVE_RATE: u64 = 300;
 /// Bytes that may go at once: a challenge, a response, and a few acknowledgements of 70 to 130 bytes.
 pub const INACTIVE_BURST: u64 = 400;

@@ -1,7 +1,8 @@
 //! What a path that is not active may send, whatever asks for more: a token bucket in bytes of IP packets.
 //!
 //! Challenges, responses, acknowledgements and pings of such a path all go through it. So no rule that answers a packet
-//! by a packet can fill a link, however many of them a link kept and delivers at once.
+//! by a packet can fill a link, however many of them a link kept and delivers at once. A path that returned from suspicion
+//! has it whole again.
 
 use super::constants::{INACTIVE_BURST, INACTIVE_RATE};
 use crate::units::{ByteCount, Rate, Time};

@@ -85,9 +85,10 @@ impl RttEstimator {
     }
 
     /// Takes in the round trip of a packet whose acknowledgement came by another path: those of the next second may come
-    /// that way too, and are not overdue before. It is no sample of this path.
+    /// that way too, and are not overdue before. It is no sample of this path. As deviation it counts for a second at
+    /// most: what an outage kept says nothing of the next one.
     pub fn on_detour(&mut self, now: Time, latest: Duration) {
-        self.detour = latest.saturating_sub(self.snapshot.smoothed);
+        self.detour = latest.saturating_sub(self.snapshot.smoothed).min(DEVIATION_MAX);
         self.detour_at = now;
     }
 
@@ -187,6 +188,8 @@ mod tests {
         assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5 + 55), "one came by its own, and the next may come by the other");
         rtt.on_sample(Time::ZERO + DETOUR_FOR, ms(20), ms(0));
         assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000), "they come by its own again");
+        rtt.on_detour(Time::ZERO + DETOUR_FOR, ms(13_000));
+        assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000) + DEVIATION_MAX, "an outage kept it");
     }
 
     #[test]

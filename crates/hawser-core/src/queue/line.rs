@@ -1,6 +1,7 @@
 //! What waits: trains in arrival order over all flows, and in order within each flow.
 
-use crate::packet::{FlowBucket, SegmentRef, Train, TrainId};
+use super::{DropReason, Dropped};
+use crate::packet::{FlowBucket, SegmentRef, Train, TrainId, TrainStore};
 use crate::treatment::Treatment;
 use crate::units::{ByteCount, Time};
 
@@ -78,6 +79,16 @@ impl Item {
         }
         // Only the last one can be shorter, and with it all would fit.
         (bytes.0 / u64::from(self.full)).min(u64::from(self.count() - 1)) as u16
+    }
+
+    /// Drops all that waits of it; it is in no flow, or in none any more.
+    pub(super) fn drop_whole(mut self, reason: DropReason, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+        while self.count() > 0 {
+            let (segment, bytes) = (self.head(), self.head_len());
+            store.release(segment);
+            dropped(Dropped { segment, bucket: self.bucket, bytes, reason });
+            self.first += 1;
+        }
     }
 
     /// The segment at the head.

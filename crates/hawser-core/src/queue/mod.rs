@@ -27,7 +27,6 @@ use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
 use outage::Outage;
-use overflow::drop_train;
 use std::time::Duration;
 
 pub use ack_filter::AckSpacing;
@@ -132,7 +131,7 @@ impl Queue {
             self.outage.on_first(now);
         }
         if self.refuses(&item) {
-            return drop_train(item, DropReason::Overflow, store, dropped);
+            return item.drop_whole(DropReason::Overflow, store, dropped);
         }
         self.segments += usize::from(item.count());
         self.bytes += bytes;

@@ -35,13 +35,3 @@ impl Queue {
         }
     }
 }
-
-/// Drops what waits of a train that is in no flow, or in none any more.
-pub(super) fn drop_train(mut item: Item, reason: DropReason, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-    while item.count() > 0 {
-        let (segment, bytes) = (item.head(), item.head_len());
-        store.release(segment);
-        dropped(Dropped { segment, bucket: item.bucket, bytes, reason });
-        item.first += 1;
-    }
-}

@@ -16,7 +16,6 @@
 
 use super::flows::Flow;
 use super::line::NONE;
-use super::overflow::drop_train;
 use super::{DropReason, Dropped, Queue};
 use crate::packet::{FlowBucket, TrainStore};
 use crate::units::ByteCount;
@@ -75,6 +74,6 @@ impl Queue {
         self.bytes -= item.len_of(item.count());
         self.segments -= usize::from(item.count());
         self.flows.get_mut(item.bucket).backlog -= item.len_of(item.count());
-        drop_train(item, DropReason::Codel, store, dropped);
+        item.drop_whole(DropReason::Codel, store, dropped);
     }
 }

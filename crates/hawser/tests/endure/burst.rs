@@ -16,13 +16,13 @@ use crate::faults::{Fault, Field, Kind};
 use crate::figures;
 use crate::flows::Flows;
 use crate::lab::{ms, states};
-use crate::soak::{STREAM_MBPS, bound};
+use crate::soak::STREAM_MBPS;
 
 /// The soak's stream had 24,595 segments.
 const WINDOW: u32 = 20_000;
 const STOPS: usize = 10;
 /// A timeout that is made of such an outage's round trips passes in it.
-const WATCHED_MS: u32 = 10_000;
+const WATCHED_MS: u64 = 10_000;
 
 #[test]
 fn a_stream_with_a_window_that_nothing_bounds_goes_on_after_each_stop() {
@@ -41,10 +41,10 @@ fn a_stream_with_a_window_that_nothing_bounds_goes_on_after_each_stop() {
         let fault = Fault { kind: Kind::Stopped, which, length_ms: u64::from(2_000 + dice.next_u32() % 2_000) };
         let begin = Moment::now();
         let took = field.suffer(&fault, &mut dice) - begin;
-        std::thread::sleep(ms(WATCHED_MS.into()));
+        std::thread::sleep(ms(WATCHED_MS));
         let gaps = flows.heard().map(|heard| heard.longest(begin, Moment::now()));
         let before = std::mem::replace(&mut counted, tally.take(&field.portals[1], field.namespace(1)));
-        let late = gaps.iter().enumerate().filter(|(flow, gap)| **gap > bound(&fault, took, *flow >= 2));
+        let late = gaps.iter().enumerate().filter(|(flow, gap)| **gap > fault.bound(took, *flow >= 2));
         misses.extend(late.map(|(flow, gap)| format!("{fault:?}: {} silent for {gap:?}", Flows::NAMES[flow])));
         stops.push(json!({
             "fault": fault, "gaps_ms": gaps.map(|gap| gap.as_millis() as u64), "drops": grown(&before, &counted),

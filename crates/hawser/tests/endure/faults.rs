@@ -2,8 +2,8 @@
 //!
 //! 1. [`Fault::draw`] takes one from the dice: its kind, where, how long.
 //! 2. [`Field::suffer`] brings it about, waits for its length, and makes the world whole again.
-//! 3. [`Fault::silence`] says how long nothing can pass by any portal's doing, and [`Fault::back`] how soon after it
-//!    must.
+//! 3. [`Fault::bound`] says how long a flow may be silent: nothing can pass for a while by any portal's doing, and
+//!    something must soon after it.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,9 @@ const FORGED: u64 = 2_000;
 /// How soon traffic flows again once nothing is in the way, and after a portal was started.
 const BACK: Duration = Duration::from_secs(1);
 const BACK_AFTER_START: Duration = Duration::from_secs(3);
+/// A stream's sender doubles its waiting while nothing passes: it may sleep for as long again as the silence was, and
+/// its least timeout more.
+const STREAM_MORE: Duration = Duration::from_secs(1);
 
 /// What can go wrong. Plain value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -103,13 +106,20 @@ impl Fault {
     }
 
     /// Step 3: how long no flow can pass, `took` being how long the fault was there.
-    pub fn silence(&self, took: Duration) -> Duration {
+    fn silence(&self, took: Duration) -> Duration {
         let of_a_portal = self.kind.restarts() || self.kind == Kind::Stopped;
         if of_a_portal { took } else { Duration::ZERO }
     }
 
-    pub fn back(&self) -> Duration {
+    fn back(&self) -> Duration {
         if self.kind.restarts() { BACK_AFTER_START } else { BACK }
+    }
+
+    /// The longest that a flow may be silent.
+    pub fn bound(&self, took: Duration, is_stream: bool) -> Duration {
+        let silence = self.silence(took);
+        let datagrams = silence + self.back();
+        if is_stream { datagrams + silence + STREAM_MORE } else { datagrams }
     }
 }
 

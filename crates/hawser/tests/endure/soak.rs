@@ -29,9 +29,6 @@ pub const STREAM_MBPS: u64 = 20;
 const PING: Duration = Duration::from_millis(100);
 /// Until each flow is heard again, whatever its bound: longer, and it is dead.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A stream's sender doubles its waiting while nothing passes: it may sleep for as long again as the silence was, and
-/// its least timeout more.
-const STREAM_MORE: Duration = Duration::from_secs(1);
 /// From this part of the time on portals live.
 const RESTARTS: f64 = 0.15;
 /// How much later their memory is regarded, in seconds: an hour of history, whose rows are pages nobody touched before,
@@ -157,7 +154,7 @@ impl Soak {
         let dead = Flows::NAMES.iter().zip(back).filter(|(_, back)| back.is_none());
         let mut misses: Vec<String> = dead.map(|(flow, _)| format!("{flow} is dead")).collect();
         for (number, gap) in gaps.iter().enumerate() {
-            let bound = bound(&fault, took, number >= 2);
+            let bound = fault.bound(took, number >= 2);
             if *gap > bound {
                 let name = Flows::NAMES[number];
                 misses.push(format!(
@@ -279,13 +276,6 @@ impl Episode {
         let counted = LOSSES.iter().flat_map(|name| self.drops.iter().filter_map(|drops| drops.get(*name)));
         (lost as u64).saturating_sub(counted.sum())
     }
-}
-
-/// The longest that a flow may be silent.
-pub fn bound(fault: &Fault, took: Duration, is_stream: bool) -> Duration {
-    let silence = fault.silence(took);
-    let datagrams = silence + fault.back();
-    if is_stream { datagrams + silence + STREAM_MORE } else { datagrams }
 }
 
 /// What became of packets on the links, by what their counters call it.
