@@ -14,6 +14,7 @@ mod enrolments;
 mod etcd;
 mod flows;
 mod gateway;
+mod heap;
 mod hub;
 mod key_log;
 mod learner;

@@ -17,6 +17,7 @@ use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::etcd::{self, Store};
 use super::flows::{self, FlowDesk};
+use super::heap;
 use super::hub::{Epochs, Seen};
 use super::key_log::KeyLog;
 use super::learner::Learner;
@@ -196,6 +197,7 @@ impl<'a> Serving<'a> {
         let mut answering = std::pin::pin!(socket.serve(answers));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut trims = tokio::time::interval(heap::EVERY);
         loop {
             tokio::select! {
                 events = link_watch.next() => {
@@ -242,6 +244,7 @@ impl<'a> Serving<'a> {
                     self.check_etcd().await;
                     self.system.retry().await;
                 }
+                _ = trims.tick() => heap::give_back(),
                 ready = orders.readable() => {
                     // Cleared before the orders are taken: one that comes in between wakes anew.
                     if let Ok(mut ready) = ready {
