@@ -21,9 +21,11 @@ use std::time::Duration;
 
 /// The seeds of each fault: the example `hub` takes more.
 const SEEDS: std::ops::Range<u64> = 100..104;
+/// Where the old member's packets filled the links as the new one began, and the far link was taken for the near one.
+const FULL: [u64; 2] = [144, 192];
 /// No ping is away for longer where the peer moves, ms; nor, in a planned move, for this much longer than without one.
 const GAP: f64 = 300.0;
-const PLANNED_GAP: f64 = 60.0;
+const PLANNED_GAP: f64 = 35.0;
 const PEER: PeerId = PeerId(0);
 
 /// Two portals with two links and a session, each in a hub or not.
@@ -229,8 +231,8 @@ fn a_move_of_a_peer_with_little_to_say_makes_no_later_download_slower() {
     }
 }
 
-fn outcomes(fault: Fault) -> Vec<(Case, Outcome)> {
-    let cases: Vec<Case> = SEEDS.map(|seed| Case::draw(seed, fault)).collect();
+fn outcomes(fault: Fault, seeds: impl IntoIterator<Item = u64>) -> Vec<(Case, Outcome)> {
+    let cases: Vec<Case> = seeds.into_iter().map(|seed| Case::draw(seed, fault)).collect();
     let outcomes = judge::each(&cases, Case::run);
     cases.into_iter().zip(outcomes).collect()
 }
@@ -238,7 +240,7 @@ fn outcomes(fault: Fault) -> Vec<(Case, Outcome)> {
 #[test]
 fn whatever_happens_to_the_active_member_flows_live_and_the_gap_is_short() {
     for fault in FAULTS {
-        for (case, outcome) in outcomes(fault) {
+        for (case, outcome) in outcomes(fault, SEEDS) {
             assert!(outcome.lives, "{case}: {outcome:?}");
             assert_eq!(outcome.moves, usize::from(fault.moves()), "{case}: {outcome:?}");
             assert!(!fault.moves() || outcome.gap < GAP, "{case}: {outcome:?}");
@@ -248,7 +250,7 @@ fn whatever_happens_to_the_active_member_flows_live_and_the_gap_is_short() {
 
 #[test]
 fn a_drained_member_loses_nothing() {
-    for (case, outcome) in outcomes(Fault::Drained) {
+    for (case, outcome) in outcomes(Fault::Drained, SEEDS.chain(FULL)) {
         let lost = (outcome.lost, outcome.twice, outcome.pings_lost, outcome.refused);
         assert_eq!(lost, ([0, 0], [0, 0], 0, 0), "{case}: {outcome:?}");
         assert!(outcome.gap < outcome.gap_before + PLANNED_GAP, "{case}: {outcome:?}");

@@ -131,7 +131,7 @@ impl Endpoint {
         let brought = of_carrier.map(|session| session.brought(now).collect::<Vec<_>>());
         let session = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.session.as_mut());
         session.is_some_and(|session| {
-            brought.iter().for_each(|brought| session.tell_carried(start, brought));
+            brought.iter().for_each(|brought| session.tell_carried(now, start, brought));
             session.say_to_hub(now, frame, reach)
         })
     }

@@ -27,6 +27,10 @@ pub struct RttEstimator {
     detour: Duration,
     /// When that was.
     detour_at: Time,
+    /// How long packets may wait for those of another session by the same link.
+    ahead: Duration,
+    /// Since when.
+    ahead_at: Time,
 }
 
 impl RttEstimator {
@@ -48,6 +52,8 @@ impl RttEstimator {
             least_age: WindowedMin::new(MIN_WINDOW),
             detour: Duration::ZERO,
             detour_at: Time::ZERO,
+            ahead: Duration::ZERO,
+            ahead_at: Time::ZERO,
         }
     }
 
@@ -56,6 +62,9 @@ impl RttEstimator {
     pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
         if now.since(self.detour_at) >= DETOUR_FOR {
             self.detour = Duration::ZERO;
+        }
+        if now.since(self.ahead_at) >= DETOUR_FOR {
+            self.ahead = Duration::ZERO;
         }
         let nanos = i64::try_from(latest.as_nanos()).unwrap_or(i64::MAX);
         let min = Duration::from_nanos(self.min.record(now, nanos).unsigned_abs());
@@ -92,6 +101,12 @@ impl RttEstimator {
         self.detour_at = now;
     }
 
+    /// What another session has under way by the same link goes ahead of this one's packets: a queue that no sample of
+    /// the next second may have seen.
+    pub fn expect_ahead(&mut self, now: Time, queue: Duration) {
+        (self.ahead, self.ahead_at) = (queue, now);
+    }
+
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
     pub fn on_ages(&mut self, now: Time, mean: Duration) {
         self.aged = (self.aged + 1).min(AGE_MEMORY);
@@ -116,7 +131,7 @@ impl RttEstimator {
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
         let RttSnapshot { smoothed, variance, .. } = self.snapshot;
         let deviation = (variance * 4).max(GRANULARITY).min(smoothed.max(DEVIATION_MAX));
-        smoothed + deviation + max_ack_delay + self.detour
+        smoothed + deviation + max_ack_delay + self.detour.max(self.ahead)
     }
 
     /// Whether anything was measured yet.
@@ -190,6 +205,19 @@ mod tests {
         assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000), "they come by its own again");
         rtt.on_detour(Time::ZERO + DETOUR_FOR, ms(13_000));
         assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000) + DEVIATION_MAX, "an outage kept it");
+    }
+
+    #[test]
+    fn behind_another_sessions_packets_nothing_is_overdue_for_a_second() {
+        let mut rtt = sampled(&[(0, 20, 0)]);
+        rtt.expect_ahead(Time::ZERO, ms(100));
+        assert_eq!((rtt.pto(ms(5)), rtt.snapshot().smoothed), (ms(20 + 40 + 5 + 100), ms(20)));
+        rtt.on_detour(Time::ZERO, ms(75));
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 40 + 5 + 100), "the longer of the two counts");
+        rtt.on_sample(Time::ZERO + ms(999), ms(20), ms(0));
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5 + 100));
+        rtt.on_sample(Time::ZERO + ms(1_000), ms(20), ms(0));
+        assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000));
     }
 
     #[test]

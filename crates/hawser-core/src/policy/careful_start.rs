@@ -25,6 +25,10 @@ const LONGER: u32 = 10;
 /// (`aqm.target_varying`).
 pub const BESIDE: Duration = Duration::from_millis(600);
 
+/// How much longer nothing is overdue then: what waits there is ahead of what the new path's packets wait for, and no
+/// sample of it has seen that. As much as a path's controller keeps waiting at most (`bbr/follow.rs`, QUEUE_MAX).
+pub const AHEAD: Duration = Duration::from_millis(100);
+
 /// The rate to begin at; none where the ways differ too much. `carried`: what the link delivered, with this least round
 /// trip; `now`: the new path's round trip.
 pub fn careful_start(start: Start, carried: Rate, round_trip: Duration, now: Duration) -> Option<Rate> {

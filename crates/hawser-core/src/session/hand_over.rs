@@ -12,7 +12,7 @@ use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
 use super::{Context, Session, reliable};
 use crate::packet::TrainStore;
-use crate::policy::careful_start;
+use crate::policy::{AHEAD, careful_start};
 use crate::queue::Queue;
 use crate::units::{LinkId, Rate, Start, Time};
 use crate::wire::{DataFlags, FlowBucket, Gone};
@@ -137,8 +137,11 @@ impl Path {
         self.capacity.start = Some(start);
         if start == Start::Careful {
             self.capacity.controller.start_at(rate, smoothed);
-        } else if self.capacity.controller.resume(now, rate, smoothed) {
-            self.capacity.probing.skip(now);
+        } else {
+            self.way.rtt.expect_ahead(now, AHEAD);
+            if self.capacity.controller.resume(now, rate, smoothed) {
+                self.capacity.probing.skip(now);
+            }
         }
         self.follow_controller();
     }

@@ -8,7 +8,7 @@ use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
 use crate::path::health::HealthState;
-use crate::policy::BESIDE;
+use crate::policy::{AHEAD, BESIDE};
 use crate::units::{ByteCount, LinkId, PathId, Rate, Start, Time};
 use crate::wire::{Capabilities, HubFrame, HubFrameType, Version};
 use std::time::Duration;
@@ -171,7 +171,11 @@ impl Session {
     }
 
     /// What links brought from the member that carries packets is said with the next CLAIM.
-    pub fn tell_carried(&mut self, start: Start, carried: &[(LinkId, Rate)]) {
+    pub fn tell_carried(&mut self, now: Time, start: Start, carried: &[(LinkId, Rate)]) {
+        if start == Start::Beside {
+            let brought = |path: &&mut Path| carried.iter().any(|(link, _)| *link == path.route.link);
+            self.paths.iter_mut().filter(brought).for_each(|path| path.way.rtt.expect_ahead(now, AHEAD));
+        }
         self.hub.start = start;
         self.hub.carried.clear();
         self.hub.carried.extend_from_slice(carried);

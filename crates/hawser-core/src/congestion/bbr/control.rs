@@ -27,7 +27,7 @@ const DEEP: f64 = 1.1;
 /// Looks for more bandwidth (draft section 5.3.3.4).
 const UP_PACING_GAIN: f64 = 1.25;
 /// Room for delayed acknowledgements (draft section 5.6.1, BBR.DefaultCwndGain).
-const WINDOW_GAIN: f64 = 2.0;
+pub(super) const WINDOW_GAIN: f64 = 2.0;
 /// Room for the faster sending of Up (draft section 5.6.1).
 const UP_WINDOW_GAIN: f64 = 2.25;
 /// What PROBE_RTT keeps in flight (draft section 2.16.2, BBR.ProbeRTTCwndGain).

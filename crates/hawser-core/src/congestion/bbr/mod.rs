@@ -318,8 +318,10 @@ impl Controller for Bbr {
         if window <= initial_window(self.mtu) {
             return false;
         }
+        // Of late it was asked after, and never filled: how it is without a queue is known.
+        self.min_rtt.probed(now);
         self.max_bw.replace(rate);
-        (self.bw, self.pacing, self.window) = (rate, rate, window);
+        (self.bw, self.pacing, self.window) = (rate, rate, window.scale(control::WINDOW_GAIN));
         self.full.reached = true;
         self.start_down(now);
         self.cycle.wait = RESUMED_WAIT;

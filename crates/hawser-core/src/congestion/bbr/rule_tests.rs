@@ -152,6 +152,18 @@ fn an_idle_sender_resumes_at_its_rate_without_probe_rtt() {
 }
 
 #[test]
+fn a_path_that_was_only_asked_after_resumes_without_probe_rtt() {
+    let mut drive = Drive::in_state(State::Cruise);
+    drive.now = drive.now + Duration::from_secs(6);
+    assert!(drive.bbr.resume(drive.now, Rate(1_000_000), Duration::from_millis(100)));
+    (drive.rtt, drive.in_flight) = (150, 150_000);
+    for _ in 0..20 {
+        drive.frame();
+        assert_ne!(drive.bbr.state, State::ProbeRtt);
+    }
+}
+
+#[test]
 fn a_sender_idle_in_probe_rtt_leaves_it_when_it_resumes() {
     let mut drive = Drive::in_state(State::Cruise);
     drive.now = drive.now + Duration::from_secs(6);
@@ -283,7 +295,7 @@ fn a_known_rate_is_cruised_at_and_looked_beyond_half_a_second_later() {
         assert_eq!((drive.bbr.state, drive.bbr.pacing_rate()), before);
         assert!(drive.bbr.resume(drive.now, Rate(600_000), Duration::from_millis(100)));
         assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
-        assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(60_000)));
+        assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(120_000)));
         assert!(!drive.bbr.is_ramping());
         drive.rounds_in(State::Cruise, 4);
         drive.rounds(2);
