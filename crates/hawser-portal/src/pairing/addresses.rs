@@ -13,12 +13,28 @@ const HOSTS_TRIED: u32 = 65_536;
 #[error("find an inner address: {0} has none left")]
 pub struct NoRoom(pub IpNet);
 
+/// Which addresses of a network are looked at first: every `of`th, from the `nth` on. Two members of a hub that promise
+/// an address at the same time promise different ones. All by default; plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// From 0 on.
+    pub nth: usize,
+    /// At least 1.
+    pub of: usize,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { nth: 0, of: 1 }
+    }
+}
+
 /// Addresses for one more peer, with the prefix of their networks; `others` are networks of peers that the
 /// configuration does not have.
 ///
 /// # Errors
 /// [`NoRoom`].
-pub fn inner_addresses(config: &Config, others: &[IpNet]) -> Result<Vec<IpNet>, NoRoom> {
+pub fn inner_addresses(config: &Config, others: &[IpNet], turn: Turn) -> Result<Vec<IpNet>, NoRoom> {
     let own: Vec<IpAddr> = config.tun.addresses.iter().map(IpNet::addr).collect();
     let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     let taken: Vec<&IpNet> = allowed.chain(others).collect();
@@ -26,7 +42,11 @@ pub fn inner_addresses(config: &Config, others: &[IpNet]) -> Result<Vec<IpNet>, 
     let is_free = |address: &IpAddr| {
         !own.contains(address) && !taken.iter().any(|net| net.prefix_len() > 0 && net.contains(address))
     };
-    let free = |net: &IpNet| hosts(*net).find(is_free).map(|address| with_prefix(address, *net)).ok_or(NoRoom(*net));
+    let free = |net: &IpNet| {
+        let in_turn = hosts(*net).skip(turn.nth).step_by(turn.of).find(is_free);
+        let free = in_turn.or_else(|| hosts(*net).find(is_free));
+        free.map(|address| with_prefix(address, *net)).ok_or(NoRoom(*net))
+    };
     config.tun.addresses.iter().map(free).collect()
 }
 
@@ -50,16 +70,16 @@ mod tests {
     use super::*;
 
     fn next(addresses: &str, allowed: &str) -> Result<Vec<String>, NoRoom> {
-        next_beside(addresses, allowed, &[])
+        next_beside(addresses, allowed, &[], Turn::default())
     }
 
-    fn next_beside(addresses: &str, allowed: &str, others: &[IpNet]) -> Result<Vec<String>, NoRoom> {
+    fn next_beside(addresses: &str, allowed: &str, others: &[IpNet], turn: Turn) -> Result<Vec<String>, NoRoom> {
         let text = format!(
             "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [{addresses}]\n[[peer]]\n\
              name = \"home\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = [{allowed}]\n"
         );
         let config = Config::parse(&text, "test.toml").expect("a right configuration");
-        Ok(inner_addresses(&config, others)?.iter().map(ToString::to_string).collect())
+        Ok(inner_addresses(&config, others, turn)?.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -74,9 +94,19 @@ mod tests {
             assert_eq!(next(both, allowed).expect("there is room"), expect, "{allowed}");
         }
         let others = ["10.77.0.3/32", "fd77::/126"].map(|net| net.parse().expect("a net"));
-        let beside = next_beside(both, "\"10.77.0.2/32\"", &others).expect("there is room");
+        let beside = next_beside(both, "\"10.77.0.2/32\"", &others, Turn::default()).expect("there is room");
         assert_eq!(beside, ["10.77.0.4/24", "fd77::4/64"], "peers that the configuration does not have");
         let full = next("\"10.77.0.1/30\"", "\"10.77.0.2/32\"").expect_err("it is full");
         assert_eq!(full.to_string(), "find an inner address: 10.77.0.1/30 has none left");
+    }
+
+    #[test]
+    fn members_of_a_hub_promise_different_addresses_while_there_are_enough() {
+        let given = |net: &str, nth| next_beside(net, "\"10.77.0.2/32\"", &[], Turn { nth, of: 3 });
+        let of = |net| [0, 1, 2].map(|nth| given(net, nth).expect("there is room").concat());
+        assert_eq!(of("\"10.77.0.1/24\""), ["10.77.0.4/24", "10.77.0.5/24", "10.77.0.3/24"]);
+        assert_eq!(of("\"10.77.0.1/29\""), ["10.77.0.4/29", "10.77.0.5/29", "10.77.0.3/29"]);
+        let one_is_left = next_beside("\"10.77.0.1/30\"", "\"10.0.0.0/32\"", &[], Turn { nth: 2, of: 3 });
+        assert_eq!(one_is_left.expect("there is room"), ["10.77.0.2/30"], "another's, before none");
     }
 }

@@ -15,7 +15,7 @@ mod invitation;
 mod peers;
 mod token;
 
-pub use addresses::{NoRoom, inner_addresses};
+pub use addresses::{NoRoom, Turn, inner_addresses};
 pub use enrol::{EnrolError, Uplink, enrol};
 pub use files::{FileError, make_folder, remove_file, write_private};
 pub use invitation::{Invitation, InvitationError, Invitations, TOKENS_FOLDER};

@@ -12,6 +12,7 @@ use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_hub::placement::{self, Rack, Weight};
 use hawser_hub::units::{MemberId, PeerTag};
 
+use super::super::addresses::Turn;
 use super::bytes::{Reader, put_count, put_endpoints, put_text};
 use super::{Endpoint, Token, TokenError};
 
@@ -109,6 +110,12 @@ impl Hub {
     /// The others; at least one.
     pub fn others(&self) -> &[Member] {
         &self.others
+    }
+
+    /// Which addresses this member promises: by its place among the names of all.
+    pub fn turn(&self) -> Turn {
+        let nth = self.others.iter().filter(|other| other.name < self.name).count();
+        Turn { nth, of: self.others.len() + 1 }
     }
 
     /// Whether who enrols is a peer of all members at once: else their users have to say so to each.

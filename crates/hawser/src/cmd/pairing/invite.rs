@@ -95,7 +95,8 @@ fn make(
     }
     let promised = keys.invitations.list.iter().filter(|other| other.name != name).flat_map(|other| &other.allowed_ips);
     let others: Vec<IpNet> = promised.copied().chain(known.networks).collect();
-    let addresses = pairing::inner_addresses(config, &others).map_err(Failure::failed)?;
+    let turn = known.hub.as_ref().map(pairing::Hub::turn).unwrap_or_default();
+    let addresses = pairing::inner_addresses(config, &others, turn).map_err(Failure::failed)?;
     let allowed_ips = addresses.iter().map(|net| IpNet::from(net.addr())).collect();
     let expires = now().saturating_add(options.expires.saturating_mul(60));
     let [udp, tcp] = [Transport::Udp, Transport::Tcp].map(|one| config.portal.transports.contains(&one));
