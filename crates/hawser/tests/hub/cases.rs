@@ -26,7 +26,7 @@ const UPGRADE: Duration = Duration::from_secs(15);
 const GAP_MAX_MS: u64 = 400;
 const LATE_GAP_MAX_MS: u64 = 700;
 /// What a drained member may cost beyond what the same traffic costs by itself in the second before. The aim is 20 ms,
-/// which half of the runs reach (crates/hawser-hub/README.md); a busy machine once added seconds.
+/// which eight of ten runs reach (crates/hawser-hub/README.md); a busy machine once added seconds.
 const DRAIN_GAP_MAX_MS: f64 = 100.0;
 /// Of 20 calls: each is crowded with a probability of one of fifty.
 const CROWDED_MAX: usize = 5;
