@@ -1,13 +1,16 @@
 //! The network as it was told: routes, addresses, rates, delays, and nothing left.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::{Ends, Forward, Stage};
 use hawser_wire::{Namespace, Way};
 
 use crate::common::{QUESTIONS, Talk, all, build, carried, goodput, link, measured, ms, network, two};
+
+/// A busy link delivers at the wake that is nearest: each way a quarter of a millisecond early (hawser-wire, EARLY).
+const EARLY: Duration = Duration::from_micros(500);
 
 #[test]
 fn what_has_a_links_address_goes_over_that_link_in_either_family() {
@@ -112,7 +115,7 @@ fn links_have_the_rates_and_delays_they_were_told() {
             let asked = Instant::now();
             talk.ask().expect("answers");
             let trip = asked.elapsed();
-            assert!((ms(2 * delay)..ms(2 * delay + 5)).contains(&trip), "link {index}: {trip:?}");
+            assert!((ms(2 * delay) - EARLY..ms(2 * delay + 5)).contains(&trip), "link {index}: {trip:?}");
         }
     });
 }
