@@ -198,6 +198,7 @@ impl<'a> Serving<'a> {
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut trims = tokio::time::interval(heap::EVERY);
+        trims.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 events = link_watch.next() => {
