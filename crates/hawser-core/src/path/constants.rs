@@ -100,8 +100,9 @@ pub const DOWN_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// Further probe timeouts of a suspect path before it is down.
 pub const SUSPECT_PTOS: u32 = 3;
 /// After one acknowledgement that came by another path the next ones may, for so long: a peer that suspects the path says
-/// some of them by the path itself, as its quota goes ([`INACTIVE_BURST`] is there again after 1.3 s).
-pub const DETOUR_FOR: Duration = Duration::from_secs(1);
+/// some of them by the path itself, as its quota goes ([`INACTIVE_BURST`] is there again after 1.3 s). Behind another
+/// session's packets as long: what these fill has drained by then (`careful_start`, BESIDE).
+pub const LATE_FOR: Duration = Duration::from_secs(1);
 /// How long a path is suspect before it is down, but never less than one probe timeout.
 pub const SUSPECT_FOR: Duration = Duration::from_millis(300);
 /// How long where no other path works: what a link keeps it mostly delivers within that, and the path goes on as it

@@ -1,7 +1,7 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
 use super::constants::{
-    AGE_FIRST, AGE_MEMORY, DETOUR_FOR, DEVIATION_MAX, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST,
+    AGE_FIRST, AGE_MEMORY, DEVIATION_MAX, GRANULARITY, LATE_FOR, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST,
     STALE_ROUND_TRIPS, USUAL_AGE, USUAL_AGE_PART,
 };
 use super::windowed::WindowedMin;
@@ -24,13 +24,25 @@ pub struct RttEstimator {
     aged: u32,
     least_age: WindowedMin,
     /// How much longer than the smoothed round trip the last acknowledgement took, where another path brought it.
-    detour: Duration,
-    /// When that was.
-    detour_at: Time,
+    detour: Late,
     /// How long packets may wait for those of another session by the same link.
-    ahead: Duration,
-    /// Since when.
-    ahead_at: Time,
+    ahead: Late,
+}
+
+/// How much later than they were acknowledgements may come for a second ([`LATE_FOR`]). Not at all by default; a plain
+/// value.
+#[derive(Copy, Clone, Debug, Default)]
+struct Late {
+    by: Duration,
+    since: Time,
+}
+
+impl Late {
+    fn expire(&mut self, now: Time) {
+        if now.since(self.since) >= LATE_FOR {
+            self.by = Duration::ZERO;
+        }
+    }
 }
 
 impl RttEstimator {
@@ -50,22 +62,16 @@ impl RttEstimator {
             age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
-            detour: Duration::ZERO,
-            detour_at: Time::ZERO,
-            ahead: Duration::ZERO,
-            ahead_at: Time::ZERO,
+            detour: Late::default(),
+            ahead: Late::default(),
         }
     }
 
     /// Takes in the round trip `latest` of the largest newly acknowledged packet, whose
     /// acknowledgement the peer says it held back for `ack_delay` (believed up to [`MAX_ACK_DELAY`]).
     pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
-        if now.since(self.detour_at) >= DETOUR_FOR {
-            self.detour = Duration::ZERO;
-        }
-        if now.since(self.ahead_at) >= DETOUR_FOR {
-            self.ahead = Duration::ZERO;
-        }
+        self.detour.expire(now);
+        self.ahead.expire(now);
         let nanos = i64::try_from(latest.as_nanos()).unwrap_or(i64::MAX);
         let min = Duration::from_nanos(self.min.record(now, nanos).unsigned_abs());
         self.snapshot.latest = latest;
@@ -97,14 +103,14 @@ impl RttEstimator {
     /// that way too, and are not overdue before. It is no sample of this path. As deviation it counts for a second at
     /// most: what an outage kept says nothing of the next one.
     pub fn on_detour(&mut self, now: Time, latest: Duration) {
-        self.detour = latest.saturating_sub(self.snapshot.smoothed).min(DEVIATION_MAX);
-        self.detour_at = now;
+        let by = latest.saturating_sub(self.snapshot.smoothed).min(DEVIATION_MAX);
+        self.detour = Late { by, since: now };
     }
 
     /// What another session has under way by the same link goes ahead of this one's packets: a queue that no sample of
     /// the next second may have seen.
     pub fn expect_ahead(&mut self, now: Time, queue: Duration) {
-        (self.ahead, self.ahead_at) = (queue, now);
+        self.ahead = Late { by: queue, since: now };
     }
 
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
@@ -131,7 +137,7 @@ impl RttEstimator {
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
         let RttSnapshot { smoothed, variance, .. } = self.snapshot;
         let deviation = (variance * 4).max(GRANULARITY).min(smoothed.max(DEVIATION_MAX));
-        smoothed + deviation + max_ack_delay + self.detour.max(self.ahead)
+        smoothed + deviation + max_ack_delay + self.detour.by.max(self.ahead.by)
     }
 
     /// Whether anything was measured yet.
@@ -201,9 +207,9 @@ mod tests {
         rtt.on_detour(Time::ZERO, ms(75));
         rtt.on_sample(Time::ZERO + ms(20), ms(20), ms(0));
         assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5 + 55), "one came by its own, and the next may come by the other");
-        rtt.on_sample(Time::ZERO + DETOUR_FOR, ms(20), ms(0));
+        rtt.on_sample(Time::ZERO + LATE_FOR, ms(20), ms(0));
         assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000), "they come by its own again");
-        rtt.on_detour(Time::ZERO + DETOUR_FOR, ms(13_000));
+        rtt.on_detour(Time::ZERO + LATE_FOR, ms(13_000));
         assert_eq!(rtt.pto(ms(5)), Duration::from_micros(20_000 + 22_500 + 5_000) + DEVIATION_MAX, "an outage kept it");
     }
 

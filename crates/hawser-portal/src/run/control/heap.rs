@@ -5,8 +5,17 @@
 
 use std::time::Duration;
 
-/// The heap is walked this often. It takes some microseconds where there is nothing to give.
-pub const EVERY: Duration = Duration::from_secs(60);
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+/// The heap is walked this often.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// When it is due; after a halt of hours once.
+pub fn due() -> Interval {
+    let mut due = interval(EVERY);
+    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    due
+}
 
 /// Whole free pages go back, of all threads' heaps (malloc_trim(3)).
 #[cfg(target_env = "gnu")]

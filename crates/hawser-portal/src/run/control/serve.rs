@@ -197,8 +197,7 @@ impl<'a> Serving<'a> {
         let mut answering = std::pin::pin!(socket.serve(answers));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut trims = tokio::time::interval(heap::EVERY);
-        trims.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut heap_due = heap::due();
         loop {
             tokio::select! {
                 events = link_watch.next() => {
@@ -245,7 +244,7 @@ impl<'a> Serving<'a> {
                     self.check_etcd().await;
                     self.system.retry().await;
                 }
-                _ = trims.tick() => heap::give_back(),
+                _ = heap_due.tick() => heap::give_back(),
                 ready = orders.readable() => {
                     // Cleared before the orders are taken: one that comes in between wakes anew.
                     if let Ok(mut ready) = ready {
