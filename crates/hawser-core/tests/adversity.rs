@@ -1,8 +1,7 @@
 //! What two portals live through: links cut, moved, blocked and flapping, keys replaced under load,
 //! restarts. Every test runs under virtual time, and none may leave a deadline that nobody clears.
 
-mod support;
-
+use crate::support;
 use std::cell::Cell;
 use std::rc::Rc;
 

@@ -1,7 +1,6 @@
 //! Paths whose far ends are aliases: one along each, with the room before each datagram that the link asks for.
 
-mod support;
-
+use crate::support;
 use hawser_core::alias::Alias;
 use hawser_core::endpoint::Link;
 use hawser_core::packet::Offload;

@@ -2,17 +2,13 @@
 //! pulled, cut, reordered, lost, resequenced, reassembled and coalesced, and the allocator is
 //! watched all the while.
 
-#[path = "support/allocations.rs"]
-mod allocations;
-
+use crate::allocator::allocations_of;
 use hawser_core::packet::train::MAX_HEAD;
 use hawser_core::packet::{Coalescer, FlowKey, FlowSequence, Gso, Offload, SegmentRef, TrainStore};
 use hawser_core::queue::{Choice, Pulled, Queue, QueueParams};
 use hawser_core::resequence::{Arrival, Reassembler, Resequencer};
 use hawser_core::units::{ByteCount, Time};
 use std::time::Duration;
-
-use allocations::allocations_of;
 
 /// Rounds until every buffer has been needed once, and rounds that are watched.
 const WARM_UP: u32 = 300;

@@ -1,7 +1,6 @@
 //! Whoever seals and opens, and in whatever order: the wire, deliveries and drops are the same.
 
-mod support;
-
+use crate::support;
 use hawser_core::beside::{Opening, Unsealed};
 use hawser_core::packet::Offload;
 use hawser_core::units::{Ecn, LinkId, Time};

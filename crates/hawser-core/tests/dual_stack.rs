@@ -1,8 +1,7 @@
 //! A configured link with a socket for each IP version keeps one path between them, to the endpoint that validates
 //! first.
 
-mod support;
-
+use crate::support;
 use hawser_core::path::health::HealthState;
 use hawser_core::units::LinkId;
 use support::world::{Fate, LOCAL, REMOTE, World, ms};

@@ -1,7 +1,6 @@
 //! A whole portal and somebody with a token: what is told, what is answered, what is kept.
 
-mod support;
-
+use crate::support;
 use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::handshake::enrolment::{INVITATIONS_MAX, Invitation, InvitationId, SECRET_LEN, Secret};
 use hawser_core::handshake::{Identity, Initiator, PublicKey, Way};

@@ -1,8 +1,7 @@
 //! A configured link whose sockets are not all as good: the preferred one carries while it passes, another where it
 //! does not. Each arrow of the drawing in `session/rivals.rs`.
 
-mod support;
-
+use crate::support;
 use hawser_core::endpoint::PeerConfig;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::units::PeerId;

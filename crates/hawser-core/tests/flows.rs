@@ -1,10 +1,7 @@
 //! The largest flows, as two portals count them on either side of one session.
 
-#[path = "support/allocations.rs"]
-mod allocations;
-mod support;
-
-use allocations::allocations_of;
+use crate::allocator::allocations_of;
+use crate::support;
 use hawser_core::flows::{FlowPath, FlowSnapshot, FlowWatch};
 use hawser_core::packet::{Inner, Offload, inner};
 use hawser_core::units::{ByteCount, LinkId, PeerId, Time};

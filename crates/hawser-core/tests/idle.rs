@@ -1,7 +1,6 @@
 //! An idle bond costs next to nothing, and is busy again at once.
 
-mod support;
-
+use crate::support;
 use hawser_core::path::health::HealthState;
 use hawser_core::units::Time;
 use std::cell::RefCell;

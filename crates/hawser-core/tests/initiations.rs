@@ -1,7 +1,6 @@
 //! What others make of initiations that they see: forged cookie replies, and which links belong together.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Event, Refusal};
 use hawser_core::handshake::{Identity, Responder};

@@ -1,7 +1,6 @@
 //! Keys end, whoever drops the handshakes that would replace them; and sessions with peers that vanished.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::Event;
 use hawser_core::session::KeyEnd;

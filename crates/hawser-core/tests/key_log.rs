@@ -1,8 +1,6 @@
 //! Keys are told outside only where that was asked for.
-#![allow(missing_docs, reason = "a test")]
 
-mod support;
-
+use crate::support;
 use hawser_core::endpoint::Event;
 use hawser_core::handshake::IDLE_REKEY;
 use hawser_core::handshake::secrets::SessionSecrets;

@@ -1,62 +1,17 @@
 //! Two portals and the allocator watched: nothing is allocated per packet once they have run for a
 //! while, and what goes on for ever costs no memory.
 
-mod support;
-
+use crate::allocator::{allocations, held};
+use crate::support;
 use hawser_core::packet::Offload;
 use hawser_core::path::health::DownReason;
 use hawser_core::rules::{Rule, Rules, Treatment, Via};
 use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, LinkTag, Time};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::Duration;
 use support::world::{LOCAL, World, ms};
 use support::{Buffer, connected, packet};
-
-/// Counts what the thread under test asks for and holds.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static LIVE: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(bytes: i64) {
-    ALLOCATIONS.with(|count| count.set(count.get() + u64::from(bytes > 0)));
-    LIVE.with(|live| live.set(live.get() + bytes));
-}
-
-// SAFETY: every call goes on to the system's allocator unchanged; the counters are
-// constant-initialized thread-locals without destructors, so that touching them never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: `ptr` came from `System` with this `layout`, because `alloc` and `realloc` did.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(-(layout.size() as i64));
-        count(new_size as i64);
-        // SAFETY: as in `dealloc`; `new_size` is the caller's promise.
-        unsafe { System.realloc(ptr, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn live() -> i64 {
-    LIVE.with(Cell::get)
-}
 
 /// One round of the story without a wire of its own: 20 packets in, carried but for one of `lost`, out, acknowledged.
 fn round(
@@ -119,12 +74,12 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
     let sent = |portal: &support::Portal| {
         portal.endpoint.snapshot(begun).peers.iter().flatten().map(|session| session.tx_bytes.0).sum::<u64>()
     };
-    let (packets, before) = (sent(&local), ALLOCATIONS.with(Cell::get));
+    let (packets, before) = (sent(&local), allocations());
     for _ in 0..2_000 {
         round(now, &mut local, &mut remote, &mut buffer, &inner, usize::MAX);
         now = now + Duration::from_millis(1);
     }
-    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let allocations = allocations() - before;
     let packets = (sent(&local) - packets) / inner.len() as u64;
     assert!(packets > 30_000, "{packets} packets");
     // Two seconds of housekeeping may give buffers back and take them again; a snapshot allocates too.
@@ -147,7 +102,7 @@ fn a_packet_that_repairs_cover_allocates_nothing() {
         let repaired = |portal: &support::Portal| {
             portal.endpoint.snapshot(now).peers.iter().flatten().map(|session| session.fec.repaired).sum::<u64>()
         };
-        (repaired(&remote), ALLOCATIONS.with(Cell::get))
+        (repaired(&remote), allocations())
     };
     let (repaired, before) = go(3_000);
     let (more, allocations) = go(2_000);
@@ -186,7 +141,7 @@ fn a_packet_of_a_rule_that_names_links_allocates_nothing() {
             let paths = local.endpoint.snapshot(now).peers.remove(0).expect("a session").paths;
             let sent =
                 |index: usize| paths[index].by_rule.iter().find(|(rule, _)| rule.0 == 1).map_or(0, |(_, sent)| sent.0);
-            ([sent(0), sent(1)], ALLOCATIONS.with(Cell::get))
+            ([sent(0), sent(1)], allocations())
         };
         let (_, before) = go(3_000);
         let (sent, after) = go(2_000);
@@ -201,12 +156,12 @@ fn growth(world: &mut World, mut life: impl FnMut(&mut World)) -> i64 {
     for _ in 0..20 {
         life(world);
     }
-    let before = live();
+    let before = held();
     for _ in 0..40 {
         life(world);
     }
     world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
-    live() - before
+    held() - before
 }
 
 #[test]

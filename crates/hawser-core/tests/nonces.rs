@@ -3,8 +3,7 @@
 //! A label stands for one path under one key of one direction (docs/wire.md), so label and packet number say whether a
 //! nonce came before; numbers stay far below 2^32 here.
 
-mod support;
-
+use crate::support;
 use hawser_core::path::health::DownReason;
 use hawser_core::units::{LinkId, Random};
 use std::cell::RefCell;

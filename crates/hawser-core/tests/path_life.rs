@@ -1,7 +1,6 @@
 //! What brings a path back, and what a path that moved or shrank still believes of itself.
 
-mod support;
-
+use crate::support;
 use hawser_core::path::health::HealthState;
 use hawser_core::session::Moved;
 use hawser_core::units::{ByteCount, LinkId};

@@ -1,7 +1,6 @@
 //! Peers that are removed, added and changed while a portal runs.
 
-mod support;
-
+use crate::support;
 use hawser_core::endpoint::{Event, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
 use hawser_core::path::health::{DownReason, HealthState};

@@ -1,8 +1,7 @@
 //! Somebody on the way who recorded a peer's initiations sends them again: no genuine handshake fails by it, nothing
 //! comes of them, and what goes back is no more than what came.
 
-mod support;
-
+use crate::support;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;

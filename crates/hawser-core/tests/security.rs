@@ -1,8 +1,7 @@
 //! What a portal must withstand (docs/security.md): each test says what was sent, and what state and
 //! bytes came back.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::Event;
 use hawser_core::packet::Offload;

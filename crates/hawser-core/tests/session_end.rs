@@ -1,7 +1,6 @@
 //! What a session takes with it when it ends is counted: `session_ended`.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::units::PeerId;
 use support::world::{LOCAL, REMOTE, World, ms, number};

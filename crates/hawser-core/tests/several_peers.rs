@@ -1,7 +1,6 @@
 //! Several peers of one portal: kept apart unless told otherwise.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::Endpoint;
 use hawser_core::packet::Offload;

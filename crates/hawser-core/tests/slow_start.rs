@@ -1,7 +1,6 @@
 //! An inner slow start over several paths has gaps between its acknowledgements; other ones stay as they are.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use std::time::Duration;
 use support::world::{LOCAL, REMOTE, World, ms};

@@ -1,10 +1,7 @@
 //! Speed tests between two portals: filler by every path, bounded, ended at a word, and behind what users send.
 
-#[path = "support/allocations.rs"]
-mod allocations;
-mod support;
-
-use allocations::allocations_of;
+use crate::allocator::allocations_of;
+use crate::support;
 use hawser_core::session::{Direction, SpeedError, SpeedRun, Terms};
 use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkTag, PeerId, Rate};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Paths over streams: the kernel decides how fast they go, and tells when one broke.
 
-mod support;
-
+use crate::support;
 use hawser_core::congestion::SocketState;
 use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::packet::Offload;

@@ -1,7 +1,6 @@
 //! When a path is suspect, what it says then, and how it returns.
 
-mod support;
-
+use crate::support;
 use hawser_core::path::health::HealthState;
 use hawser_core::units::ByteCount;
 use std::net::SocketAddr;

@@ -1,8 +1,6 @@
 //! What routers and the own socket say of datagrams' sizes stops nothing, whatever they say.
-#![allow(missing_docs, reason = "a test")]
 
-mod support;
-
+use crate::support;
 use std::cell::RefCell;
 use std::rc::Rc;
 

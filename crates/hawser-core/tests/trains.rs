@@ -1,8 +1,6 @@
 //! A way out that spoils trains and lets single datagrams pass.
-#![allow(missing_docs, reason = "a test")]
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
 use hawser_core::endpoint::Event;

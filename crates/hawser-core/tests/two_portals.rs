@@ -1,7 +1,6 @@
 //! Two portals, two links, no system: a packet goes in here and comes out there.
 
-mod support;
-
+use crate::support;
 use hawser_core::endpoint::Event;
 use hawser_core::packet::Offload;
 use hawser_core::units::PeerId;

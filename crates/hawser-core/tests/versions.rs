@@ -1,8 +1,7 @@
 //! Portals of unlike versions: what either alone knows is not sent, and what comes all the same is skipped, or kept by
 //! its sender.
 
-mod support;
-
+use crate::support;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Config, Endpoint, Event};
 use hawser_core::handshake::{Identity, TransportKeys};
