@@ -103,11 +103,13 @@ metrics-test: tools
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
 ## check: formatting, words, links, lints (the fence around the core among them), documentation
+CHECKED := --release --workspace --features hawser/compat,hawser/endure,hawser/page-test
 check:
 	.ci/words && .ci/links
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(wordlist 2,9,$(CARGO)) --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
+	$(CARGO) clippy $(wordlist 2,9,$(CARGO)) $(CHECKED) --all-targets -- -D warnings
+# With an example, what tests depend on is depended on here, too: so nothing is checked twice.
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(CHECKED) --lib --bins --example hub --no-deps --quiet
 	$(CARGO) test --release --workspace --doc --quiet
 
 ## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so
