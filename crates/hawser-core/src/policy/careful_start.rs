@@ -22,7 +22,8 @@ const SHORTER: u32 = 2;
 const LONGER: u32 = 10;
 
 /// How long bulk flows wait beside the other place's packets at most: what waits there is by then brought, or dropped
-/// (`aqm.target_varying`).
+/// (`aqm.target_varying`). So long sparse flows go by two paths: the new session does not know which link has how much of
+/// it. 300 ms are worth as much, 100 ms and a second less (docs/results/hub-drain.json).
 pub const BESIDE: Duration = Duration::from_millis(600);
 
 /// How much longer nothing is overdue then: what waits there is ahead of what the new path's packets wait for, and no

@@ -7,7 +7,9 @@
 //!    answers stay away.
 //! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of `adaptive` flows goes
 //!    by it too, if it brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
-//! 4. What comes second is a duplicate to the far resequencer.
+//! 4. While packets move here from a session with another member of a hub, what is ahead of them on each link is not
+//!    known: each of a sparse flow goes by a second path at once, as far as there is credit.
+//! 5. What comes second is a duplicate to the far resequencer.
 
 use super::Session;
 use super::constants::DATA_OVERHEAD;
@@ -19,7 +21,7 @@ use crate::policy::{hedge, reinjection};
 use crate::queue::Pulled;
 use crate::rules::Treatment;
 use crate::scheduler::Kind;
-use crate::units::{ByteCount, PacketNumber, Time};
+use crate::units::{ByteCount, PacketNumber, PathId, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -99,12 +101,22 @@ impl Session {
             for Noted { number, record, .. } in held {
                 let set = self.scheduling.allowed.of(record.rule());
                 let Some(other) = hedge::copies_by(&self.scheduling.views, set, index) else { continue };
-                let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
+                let size = size_of(&record);
                 if self.paths[index].flight.sent.is_outstanding(number) && self.copies.credit.pay(size) {
                     self.copies.note_twin(&record, self.scheduling.views[other].id);
                 }
             }
         }
+    }
+
+    /// By which path a segment goes, too, that path `index` takes: a redundant flow's, and step 4.
+    pub(super) fn twin_for(&mut self, now: Time, index: usize, record: &SegmentRecord, sparse: bool) -> Option<PathId> {
+        let redundant = record.treatment.scheduler == Kind::Redundant;
+        if !redundant && !(sparse && self.hub.is_moving(now)) {
+            return None;
+        }
+        let twin = self.scheduling.twin_of(index, record.rule())?;
+        (redundant || self.copies.credit.pay(size_of(record))).then_some(twin)
     }
 
     /// Step 3, where nothing waits. Says whether anything is to go.
@@ -134,7 +146,7 @@ impl Session {
         let (there, here) = (&self.scheduling.views[index], &self.scheduling.views[fastest]);
         for (number, packet) in path.flight.sent.outstanding_from(from) {
             let Content::Segment(record) = packet.content else { continue };
-            let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
+            let size = size_of(&record);
             let sooner = reinjection::is_sooner(&tuning, now.since(packet.sent_at), there, here);
             let may = may_be_copied(record.treatment) && self.scheduling.allowed.of(record.rule()).contains(fastest);
             if may && sooner && self.copies.credit.pay(size) {
@@ -143,6 +155,11 @@ impl Session {
             }
         }
     }
+}
+
+/// What a copy takes.
+fn size_of(record: &SegmentRecord) -> ByteCount {
+    ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64)
 }
 
 /// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no

@@ -79,6 +79,8 @@ pub(super) struct HubFrames {
     start: Start,
     /// The other member hands over: since when, and whether what it had has come.
     beside: Option<(Time, bool)>,
+    /// Packets move to this session, by plan: since when.
+    moving: Option<Time>,
 }
 
 impl HubFrames {
@@ -86,6 +88,11 @@ impl HubFrames {
     pub fn bulk_waits_until(&self, now: Time) -> Option<Time> {
         let (since, come) = self.beside?;
         Some(since + BESIDE).filter(|until| !come && *until > now)
+    }
+
+    /// Whether another session may still have packets under way by the same links.
+    pub fn is_moving(&self, now: Time) -> bool {
+        self.moving.is_some_and(|since| now.since(since) < BESIDE)
     }
 
     /// What the two portals speak.
@@ -173,6 +180,7 @@ impl Session {
     /// What links brought from the member that carries packets is said with the next CLAIM.
     pub fn tell_carried(&mut self, now: Time, start: Start, carried: &[(LinkId, Rate)]) {
         if start == Start::Beside {
+            self.hub.moving = Some(now);
             let brought = |path: &&mut Path| carried.iter().any(|(link, _)| *link == path.route.link);
             self.paths.iter_mut().filter(brought).for_each(|path| path.way.rtt.expect_ahead(now, AHEAD));
         }
@@ -201,7 +209,7 @@ impl Session {
             Start::Careful => {}
             // Each path says it, and one may be late: it is of the same move.
             Start::Beside if self.hub.beside.is_some_and(|(since, _)| now.since(since) < MOVES_APART) => {}
-            Start::Beside => self.hub.beside = Some((now, false)),
+            Start::Beside => (self.hub.beside, self.hub.moving) = (Some((now, false)), Some(now)),
             Start::Known => self.hub.beside.iter_mut().for_each(|(_, come)| *come = true),
         }
     }

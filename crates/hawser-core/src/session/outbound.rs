@@ -204,9 +204,7 @@ impl Session {
             free |= !self.scheduling.allowed.is_bound(rule);
             self.recovery.kept.number(pulled.bucket, pulled.count, cx.store);
             for record in self.outbound.number(now, pulled, cx.store) {
-                if record.treatment.scheduler == Kind::Redundant
-                    && let Some(twin) = self.scheduling.twin_of(index, rule)
-                {
+                if let Some(twin) = self.twin_for(now, index, &record, sparse) {
                     self.copies.note_twin(&record, twin);
                 }
                 let number = self.paths[index].flight.peek_number();
