@@ -110,7 +110,9 @@ check:
 	$(CARGO) clippy $(wordlist 2,9,$(CARGO)) $(CHECKED) --all-targets -- -D warnings
 # With an example, what tests depend on is depended on here, too: so nothing is checked twice.
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(CHECKED) --lib --bins --example hub --no-deps --quiet
-	$(CARGO) test --release --workspace --doc --quiet
+# No example in documentation is code, so that none is to be compiled and run.
+	@awk 'FNR == 1 { inside = 0 } /^ *\/\/[\/!] ```/ { if (!inside && !/```text$$/) { print FILENAME ":" FNR ": not ```text"; bad = 1 } \
+	  inside = !inside } END { exit bad }' $$(git ls-files '*.rs')
 
 ## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so
 ## not optimised
