@@ -242,6 +242,7 @@ impl SendPath {
         }
         self.detect_losses(now, fate);
         let rtt = self.rtt.snapshot();
+        let received_at = Time::ZERO + Duration::from_micros(ack.received_at_us);
         let event = AckEvent {
             now,
             acked: outcome.bytes,
@@ -251,8 +252,8 @@ impl SendPath {
             delivered: self.sampler.delivered(),
             rtt,
             round_trip: outcome.rtt_sample.map(|sample| sample.saturating_sub(delay).max(rtt.min)),
-            received_at: Time::ZERO + Duration::from_micros(ack.received_at_us),
-            rate: self.sampler.take_sample(now, rtt.base()),
+            received_at,
+            rate: self.sampler.take_sample(now, Some(received_at), rtt.base()),
             app_limited: newest.stamp.app_limited(),
         };
         if outcome.spurious > 0 {

@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 40] = [
+static LAWS: [Law; 41] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -112,6 +112,7 @@ static LAWS: [Law; 40] = [
     law("bbr-headroom", "headroom never cuts the path's own product", |t| t.bbr.headroom = false),
     law("bbr-host-time", "what is in flight covers the hosts' rests", |t| t.bbr.host_time = false),
     law("bbr-spread", "what an average packet takes counts to the path's product", |t| t.bbr.spread = false),
+    law("bbr-arrivals", "a rate sample lasts as long as arrivals were apart", |t| t.bbr.arrivals = false),
     law("bbr-least-pace", "a path is paced at a datagram a round trip at least", |t| t.bbr.least_pace = false),
 ];
 

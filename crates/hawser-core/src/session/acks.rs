@@ -87,7 +87,9 @@ impl Session {
         // What waits on the way back says nothing of the way there: a full uplink would pass for a queue of the
         // download's.
         let round_trip = round_trip.map(|sample| sample.min(rtt.min + path.way.oneway.waited(now)));
-        let rate = path.capacity.sampler.take_sample(now, rtt.base()).filter(|_| awake);
+        let received_at = Time::ZERO + Duration::from_micros(frame.received_at_us);
+        let arrivals = path.tuning.bbr.arrivals.then_some(received_at);
+        let rate = path.capacity.sampler.take_sample(now, arrivals, rtt.base()).filter(|_| awake);
         let event = AckEvent {
             now,
             acked: outcome.bytes,
@@ -97,7 +99,7 @@ impl Session {
             delivered: path.capacity.sampler.delivered(),
             rtt,
             round_trip,
-            received_at: Time::ZERO + Duration::from_micros(frame.received_at_us),
+            received_at,
             rate,
             app_limited: newest.stamp.app_limited(),
         };

@@ -54,6 +54,9 @@ pub struct Departures {
     /// Pacing never falls below a datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall
     /// or a sleep leaves a rate of some bytes a second behind, and what is sent at that rate measures no other.
     pub least_pace: bool,
+    /// A rate sample lasts no shorter than from one arrival to the other by the peer's clock
+    /// (`congestion/sampler.rs`): acknowledgements of a path that is full both ways come in clumps.
+    pub arrivals: bool,
 }
 
 impl Departures {
@@ -79,6 +82,7 @@ impl Departures {
             host_time: hold,
             spread: hold,
             least_pace: hold,
+            arrivals: hold,
         }
     }
 }

@@ -91,7 +91,7 @@ impl Sender {
         self.update_rtt(now.since(newest.at));
         let rtt = self.rtt.expect("just updated");
         self.detect_losses(now);
-        let rate = self.sampler.take_sample(now, rtt.min);
+        let rate = self.sampler.take_sample(now, None, rtt.min);
         self.control.on_ack(
             &AckEvent {
                 now,
