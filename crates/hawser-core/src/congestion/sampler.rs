@@ -244,7 +244,7 @@ mod tests {
         for (counts, interval) in [(true, 20), (false, 11)] {
             let mut sampler = DeliverySampler::new();
             let mut sent = ten(&mut sampler, 100);
-            let mut acked = |sampler: &mut DeliverySampler, (stamp, sent): (Stamp, Time), now: Time, arrived: u64| {
+            let acked = |sampler: &mut DeliverySampler, (stamp, sent): (Stamp, Time), now: Time, arrived: u64| {
                 sampler.on_packet_acked(stamp, sent, PACKET, now, Duration::ZERO);
                 sampler.take_sample(now, counts.then(|| at(arrived)), Duration::ZERO).expect("a sample")
             };
