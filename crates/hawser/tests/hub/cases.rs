@@ -20,7 +20,7 @@ const AFTER: Duration = Duration::from_secs(5);
 /// by these links, and some rest for longer than they are looked at.
 const FLOWS: Many = Many { streams: 20, conversations: 280 };
 /// What it takes to drain a member, to start it anew, and to wait for it, with room.
-const UPGRADE: Duration = Duration::from_secs(15);
+const UPGRADE: Duration = Duration::from_secs(6);
 /// What the harm may cost on a machine with nothing beside; and where the better announcement has to come by FRR's
 /// queues, since nobody withdraws the old one, or a second silence is waited for.
 const GAP_MAX_MS: u64 = 400;
@@ -121,7 +121,8 @@ fn run(world: &mut World, harm: Harm) -> Run {
     (begun + LASTS).sleep_until();
     let counted = world.forwarded(before);
     harm.end(world, before);
-    let noticed = traffic.finish(begun);
+    let end = traffic.end();
+    let noticed = traffic.finish(begun, end);
     let stale = world.forwarded(before) - counted;
     let after = world.active();
     let log = if noticed.flows_that_died > 0 { world.log(before) + &world.local.log() } else { String::new() };
@@ -248,12 +249,13 @@ fn a_member_that_is_told_to_end_loses_no_packet() {
     }
 }
 
-/// Each member in turn is drained, ends, and is started again, while people go on.
+/// Each member in turn is drained, ends, and is started again, while people go on. They went on for as long before.
 fn upgraded(world: &mut World) -> Noticed {
     let members = world.network.members.len();
     let capture = world.capture();
-    let traffic = Traffic::start(world, FLOWS, BEFORE + UPGRADE * members as u32);
-    let begun = Moment::now() + BEFORE;
+    let longest = UPGRADE * members as u32;
+    let traffic = Traffic::start(world, FLOWS, longest * 2);
+    let begun = Moment::now() + longest;
     begun.sleep_until();
     for member in 0..members {
         let out = world.hub_command(member, &["drain"]);
@@ -262,8 +264,9 @@ fn upgraded(world: &mut World) -> Noticed {
         world.restart(member);
         world.wait_until_ready();
     }
-    assert!(traffic.is_on(), "the upgrade took longer than the traffic");
-    let noticed = traffic.finish(begun);
+    let over = Moment::now();
+    assert!(over < traffic.end(), "the upgrade took longer than the traffic");
+    let noticed = traffic.finish(begun, over);
     capture.finish(&world.logs());
     noticed
 }

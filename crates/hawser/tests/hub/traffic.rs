@@ -67,7 +67,7 @@ pub struct Traffic {
 pub struct Noticed {
     /// The longest time without an answer to a ping, its round trip included.
     pub gap_ms: f64,
-    /// The same before the harm: what this traffic does to a ping by itself.
+    /// The same before the harm, in as long a time or in what there was: what this traffic does to a ping by itself.
     pub gap_before_ms: f64,
     pub pings_lost: usize,
     /// The longest silence in any call.
@@ -128,14 +128,15 @@ impl Traffic {
         }
     }
 
-    /// Whether it goes on.
-    pub fn is_on(&self) -> bool {
-        Moment::now() < self.end
+    /// When it ends.
+    pub fn end(&self) -> Moment {
+        self.end
     }
 
-    /// Waits for the end. The harm was done at `harm`.
-    pub fn finish(self, harm: Moment) -> Noticed {
+    /// Waits for the end. The harm was done at `harm`, and what it did was over by `over`.
+    pub fn finish(self, harm: Moment, over: Moment) -> Noticed {
         let (end, before) = (self.end, harm - ms(500));
+        let as_long = (self.start + SETTLED).max(before - (over - before));
         let ping = self.ping.finish().expect("a report");
         let calls: Vec<DuplexReport> = self.calls.into_iter().map(|call| call.finish().expect("a report")).collect();
         let (up, down) = (self.up.finish().expect("a report"), self.down.finish().expect("a report"));
@@ -153,8 +154,8 @@ impl Traffic {
         };
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
-            gap_ms: millis(gap(&ping, before, end)),
-            gap_before_ms: millis(gap(&ping, self.start + SETTLED, before)),
+            gap_ms: millis(gap(&ping, before, over)),
+            gap_before_ms: millis(gap(&ping, as_long, before)),
             pings_lost: ping.lost(),
             call_gap_up_ms: longest(upward).map_or(0.0, millis),
             call_gap_down_ms: longest(downward).map_or(0.0, millis),
