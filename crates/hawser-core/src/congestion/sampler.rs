@@ -5,7 +5,8 @@
 //! 3. `take_sample` compares the newest packet's stamp with the present: bytes delivered since,
 //!    over the longest of the times it took to send them, to acknowledge them, and from one arrival to
 //!    the other by the peer's clock. The draft has the first two; but acknowledgements that waited in a
-//!    full way back come in clumps, by which a path that is full both ways passed for a third faster.
+//!    full way back come in clumps, by which a path that is full both ways passed for a third faster
+//!    (docs/results/full-both-ways.json).
 //! 4. A pause of the sender marks what is sent until the pause has passed through the path.
 
 use super::RateSample;
@@ -240,7 +241,7 @@ mod tests {
 
     #[test]
     fn acks_that_waited_on_their_way_do_not_measure_faster_than_the_arrivals() {
-        // Twenty packets of a millisecond each arrive two milliseconds apart; the second half's acknowledgements clump.
+        // Sent a millisecond apart, they arrive two apart; all acknowledgements but the first come at once.
         for (counts, interval) in [(true, 20), (false, 11)] {
             let mut sampler = DeliverySampler::new();
             let mut sent = ten(&mut sampler, 100);

@@ -112,8 +112,10 @@ impl Session {
     /// By which path a segment goes, too, that path `index` takes: a redundant flow's, and step 4.
     pub(super) fn twin_for(&mut self, now: Time, index: usize, record: &SegmentRecord, sparse: bool) -> Option<PathId> {
         let redundant = record.treatment.scheduler == Kind::Redundant;
-        let unsure = sparse && self.hub.is_moving(now);
-        let twin = (redundant || unsure).then(|| self.scheduling.twin_of(index, record.rule()))??;
+        if !(redundant || sparse && self.hub.is_moving(now)) {
+            return None;
+        }
+        let twin = self.scheduling.twin_of(index, record.rule())?;
         (redundant || self.copies.credit.pay(size_of(record))).then_some(twin)
     }
 

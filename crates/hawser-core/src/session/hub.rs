@@ -79,7 +79,7 @@ pub(super) struct HubFrames {
     start: Start,
     /// The other member hands over: since when, and whether what it had has come.
     beside: Option<(Time, bool)>,
-    /// Packets move to this session, by plan: since when.
+    /// Packets move to this session, by plan, whichever side of it this is: since when.
     moving: Option<Time>,
 }
 
