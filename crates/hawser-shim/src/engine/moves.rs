@@ -1,6 +1,8 @@
 //! Flows leave paths that are dead.
 //!
-//! 1. A flow moves to a living path that its connection does not use.
+//! 1. A flow moves to a living path that its connection does not use. Where what is known of paths has none, one that
+//!    is no longer known will do where its connection lives: a daemon leaves a path out for ten seconds when a router
+//!    says that it is dead, however soon it works again.
 //! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told, and the
 //!    reset by which it ends the flow takes the other's path, so that the peer's kernel moves on as well.
 //! 3. The last flow of a connection stays, and moves to whatever comes alive.
@@ -9,10 +11,11 @@
 use std::time::Duration;
 
 use hawser_core::units::Time;
+use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::form::{Form, Writer};
 use super::lanes::{Announcement, Lane, Way};
-use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
+use super::{Conn, ConnId, Engine, Notice, Outside, PeerId, Reason, Sent, Via};
 use crate::flow::{Direction, FlowId, Protocol};
 
 /// Headers go alone at once, and this often again, so long after each other, until something comes back.
@@ -49,27 +52,50 @@ impl Engine {
         let connection = self.table.get(id).and_then(|flow| flow.connection);
         let siblings = self.siblings(id, connection, joins, peer);
         let used = self.paths_of(&siblings);
-        for _ in 0..TRIES {
-            let dead = self.dead_to(to);
-            let path = self.ases.get(&to.isd_as).and_then(|paths| paths.pick(&self.wish(now, to, &used, &dead)));
-            let Some(path) = path else { break };
-            if let Some(conn) = self.conn_along(now, peer, to, &path, outside) {
+        // One that is not dead goes on until it expires.
+        let is_dead = self.conns.get(from.0).is_some_and(|conn| conn.health.is_dead());
+        let refuge = self.refuge_known(now, peer, to, &used, outside);
+        match refuge.or_else(|| self.refuge_heard(to, &used).filter(|_| is_dead)) {
+            Some((conn, path)) => {
                 self.set_way(now, id, Way::Conn(conn));
                 self.lane_mut(id).into_iter().for_each(|lane| lane.moves += 1);
                 self.counters.move_flow(because);
-                outside.tell(Notice::Moved { key, from: before, to: path.interfaces, because });
+                outside.tell(Notice::Moved { key, from: before, to: path, because });
                 self.begin_announcing(now, id, outside);
-                return;
+            }
+            None if is_dead => self.give_up(now, id, &siblings, outside),
+            None => {}
+        }
+    }
+
+    /// Step 1: a connection along a path that is known.
+    fn refuge_known(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        to: EndpointAddr,
+        used: &[Fingerprint],
+        outside: &mut impl Outside,
+    ) -> Option<(ConnId, Fingerprint)> {
+        for _ in 0..TRIES {
+            let dead = self.dead_to(to);
+            let path = self.ases.get(&to.isd_as)?.pick(&self.wish(now, to, used, &dead))?;
+            if let Some(conn) = self.conn_along(now, peer, to, &path, outside) {
+                return Some((conn, path.interfaces));
             }
             self.ases
                 .get_mut(&to.isd_as)
                 .into_iter()
                 .for_each(|paths| paths.set_aside(now, |one| *one == path.interfaces));
         }
-        // One that is not dead goes on until it expires.
-        if self.conns.get(from.0).is_some_and(|conn| conn.health.is_dead()) {
-            self.give_up(now, id, &siblings, outside);
-        }
+        None
+    }
+
+    /// Step 1: a connection that works, along a path that is no longer known.
+    fn refuge_heard(&self, to: EndpointAddr, used: &[Fingerprint]) -> Option<(ConnId, Fingerprint)> {
+        let is_free = |conn: &Conn| conn.to == to && !conn.health.is_dead() && !used.contains(conn.fingerprint());
+        let (place, conn) = self.conns.iter().find(|(_, conn)| is_free(conn))?;
+        Some((ConnId(place), conn.fingerprint().clone()))
     }
 
     /// Step 2.

@@ -119,6 +119,27 @@ fn a_path_that_is_gone_is_left_where_there_is_another() {
 }
 
 #[test]
+fn a_path_that_works_again_is_used_although_it_is_not_listed_yet() {
+    let mut sim = Sim::new(2);
+    let mut flows = connect(&mut sim, 0, KEYS);
+    talk(&mut sim, &mut flows, 0, secs(1));
+    sim.links[0].is_cut = true;
+    talk(&mut sim, &mut flows, 0, secs(2));
+    assert_eq!(sim.uses()[&5001], 1);
+    // The daemon was asked meanwhile, and leaves out what a router spoke of.
+    let listed = sim.paths[1].clone();
+    sim.tell_paths(vec![listed]);
+    sim.links[0].is_cut = false;
+    talk(&mut sim, &mut flows, 0, secs(2));
+    sim.links[1].is_cut = true;
+    let from = sim.now;
+    let arrived = talk(&mut sim, &mut flows, 0, secs(3));
+    let gap = longest_gap(&arrived[0], from, sim.now);
+    assert!(gap <= NOTICED, "a gap of {gap:?}");
+    assert_eq!(sim.uses()[&5001], 0);
+}
+
+#[test]
 fn an_idle_connection_asks_nothing_and_dies_of_nothing() {
     let mut sim = Sim::new(2);
     let mut flows = connect(&mut sim, 1, KEYS);

@@ -214,14 +214,14 @@ impl Ground {
         let roots = certificate_roots(&certificate.1);
         let giver = thread::spawn(move || runtime().block_on(give(client, to, roots)));
         let port = to.port();
-        let path = |host: &Host| {
+        let flow = |host: &Host| {
             let status = host.status();
             let flows = status["connections"].as_array().into_iter().flatten().flat_map(|one| one["flows"].as_array());
-            let of_quic = flows
-                .flatten()
-                .find(|flow| flow["remote"].as_str().is_some_and(|end| end.ends_with(&format!(":{port}"))));
-            of_quic.and_then(|flow| Some(flow["path"]["hops"].as_str()?.to_owned()))
+            let is_of_quic =
+                |flow: &&Value| flow["remote"].as_str().is_some_and(|end| end.ends_with(&format!(":{port}")));
+            flows.flatten().find(is_of_quic).cloned()
         };
+        let path = |host: &Host| flow(host).and_then(|flow| Some(flow["path"]["hops"].as_str()?.to_owned()));
         self.client.until("the file is under way", |host| path(host).is_some());
         let [one, other] = self.net.links() else { panic!("two links") };
         // Whichever of the two it is on, it is on the second then.
@@ -236,7 +236,9 @@ impl Ground {
         thread::sleep(Duration::from_secs(1));
         self.client.signal(Signal::KILL);
         self.client.start("");
-        thread::sleep(Duration::from_secs(1));
+        // What waits at one shim for a proof of the other's would be dropped with it.
+        let is_under_way = |host: &Host| flow(host).is_some_and(|flow| flow["state"] == "established");
+        self.client.until("the file is under way again", is_under_way);
         self.server.signal(Signal::KILL);
         self.server.start("");
         let (given, taken) = (giver.join().expect("it ends in order"), taker.join().expect("it ends in order"));
