@@ -5,6 +5,8 @@
 //!    forwarded.
 //! 2. `handle_event`: a peer claims, its session begins or ends, its packets wait.
 //! 3. `handle_timeout`, when `poll_timeout` says so: peers are asked again, and those that do not answer are given up.
+//!    A standby looks whether routers go on to bring it the peer's packets, as they do where they have lost the owner's
+//!    announcement, and tells the peer.
 //! 4. `poll_event` tells who owns what from now on: routes follow it.
 //!
 //! All times are of CLOCK_BOOTTIME, or a clock like it: it counts while the machine sleeps.
@@ -21,6 +23,9 @@ use std::time::Duration;
 /// Who is here later than it asked to be woken, or than it was last here, by more than this did not run (hawser-core,
 /// ASLEEP, beyond the second that it asks for).
 const LATE: Duration = Duration::from_millis(250);
+/// A standby that is brought the peer's packets for so long says so: by then the peer knows of a death, and has claimed
+/// another member (`pair`, SILENCE_LEAST).
+const BROUGHT: Duration = Duration::from_millis(100);
 
 /// What a member is to a peer from now on. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -38,6 +43,8 @@ struct Ward {
     ownership: Ownership,
     /// It has no hub, or does not know: this member is all that it has.
     plain: bool,
+    /// When to look whether packets are brought to a standby.
+    look_at: Time,
     due: Time,
 }
 
@@ -142,7 +149,10 @@ impl Gate {
                     ward.on_claim(now, claim, *peer, endpoint, sink);
                 }
             }
-            _ => ward.ownership.handle_traffic(now),
+            _ => {
+                ward.ownership.handle_traffic(now);
+                ward.look_at = ward.look_at.min(now + BROUGHT);
+            }
         }
         self.follow(now, *peer, endpoint, sink);
     }
@@ -150,7 +160,7 @@ impl Gate {
     /// Step 3.
     pub fn handle_timeout(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         while let Some((_, peer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
-            self.wards[peer.0 as usize].ownership.handle_timeout(now);
+            self.wards[peer.0 as usize].on_timeout(now, endpoint.brought(now, peer));
             self.follow(now, peer, endpoint, sink);
         }
     }
@@ -243,7 +253,8 @@ impl Gate {
 
 impl Ward {
     fn new(me: MemberId, timing: Timing) -> Self {
-        Ward { ownership: Ownership::new(me, timing), plain: false, due: Time::NEVER }
+        let ownership = Ownership::new(me, timing);
+        Ward { ownership, plain: false, look_at: Time::NEVER, due: Time::NEVER }
     }
 
     fn standing(&self, now: Time) -> Standing {
@@ -253,6 +264,19 @@ impl Ward {
             (_, Role::Fenced) => Standing::Refused,
             // What comes may have overtaken the claim that gives it to this member.
             _ => Standing::Held,
+        }
+    }
+
+    /// Step 3. `brought`: when the first and the last packet of those came that are held.
+    fn on_timeout(&mut self, now: Time, brought: Option<(Time, Time)>) {
+        self.ownership.handle_timeout(now);
+        if self.look_at > now {
+            return;
+        }
+        self.look_at = if brought.is_some() { now + BROUGHT } else { Time::NEVER };
+        // One that comes alone may be late.
+        if brought.is_some_and(|(first, last)| last.since(first) >= BROUGHT / 2 && now.since(last) < BROUGHT) {
+            self.ownership.handle_brought();
         }
     }
 
@@ -277,7 +301,7 @@ impl Ward {
 
     fn next(&self, now: Time) -> Time {
         let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
-        self.ownership.poll_timeout().min(lease_ends)
+        self.ownership.poll_timeout().min(lease_ends).min(self.look_at)
     }
 }
 

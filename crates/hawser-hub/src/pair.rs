@@ -1,7 +1,7 @@
 //! A peer's two members, and others that may take the place of either, beside an endpoint that has a session with each
 //! over the same links.
 //!
-//! 1. `handle_event`: a session began or ended, a member answered.
+//! 1. `handle_event`: a session began or ended, a member answered, or says that routers bring it the peer's packets.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
 //!    A standby that is away gives its place to the next member that is there.
@@ -152,6 +152,11 @@ impl Pair {
                 let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
                     self.claimant.handle_ack(now, member.id, ack);
+                    // Routers have lost the owner's announcement, which none but they know. Where two of them differ
+                    // nobody can follow both: a move takes a second or two, and so has each its turn.
+                    if ack.brought && member == self.standby {
+                        self.handle_move(now);
+                    }
                 }
             }
             _ => {}

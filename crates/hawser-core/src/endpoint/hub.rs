@@ -203,6 +203,12 @@ impl Endpoint {
         }
     }
 
+    /// Step 3: since when the host brings packets for a peer that are held, and when the last one came; none where it
+    /// has brought none for a second.
+    pub fn brought(&self, now: Time, PeerId(id): PeerId) -> Option<(Time, Time)> {
+        self.peers[id as usize].brought(now)
+    }
+
     /// Step 3: this many inner packets were delivered, and not forwarded: the driver did not run meanwhile.
     pub fn note_fenced(&mut self, packets: u64) {
         self.drops.add(DropReason::NotOwner, packets);

@@ -30,6 +30,9 @@ const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// Trains kept for a peer whose session is still being made, the newest: a few first packets of connections, and of a
 /// stream what its sender still waits for.
 const WAITING_TRAINS: usize = 64;
+/// What comes for a peer of a hub's, and is held, stops coming where nothing came for so long: TCP's first
+/// retransmission (RFC 6298 section 2).
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Without an answer for this long a handshake is tried on links that are not preferred, too: twice as long as the
 /// round trip that is assumed before one is known (RFC 9002 section 6.2.2), and the second repetition.
@@ -82,6 +85,8 @@ pub(super) struct Peer {
     waiting: VecDeque<(Time, TrainId)>,
     /// Packets to it that may be forwarded in a moment, and since when they wait.
     held: VecDeque<(Time, TrainId)>,
+    /// When the first and the last of them came, without a pause of [`PAUSE`].
+    brought: Option<(Time, Time)>,
     /// Since when initiations go unanswered, and when the last one went.
     pub asking_since: Option<Time>,
     pub asked_at: Time,
@@ -110,6 +115,7 @@ impl Peer {
             cookies_in_vain: 0,
             waiting: VecDeque::new(),
             held: VecDeque::new(),
+            brought: None,
             asking_since: None,
             asked_at: Time::ZERO,
             wanted: false,
@@ -162,11 +168,19 @@ impl Peer {
             cx.drops.count(DropReason::NotOwner);
         }
         self.held.push_back((now, train));
-        self.held.len() == 1
+        let before = self.brought(now);
+        self.brought = Some((before.map_or(now, |(first, _)| first), now));
+        before.is_none()
+    }
+
+    /// Since when packets to it come that are held, and when the last one did.
+    pub fn brought(&self, now: Time) -> Option<(Time, Time)> {
+        self.brought.filter(|(_, last)| now.since(*last) < PAUSE)
     }
 
     /// What is held, and whether that is not for too long.
     pub fn take_held(&mut self, now: Time) -> impl Iterator<Item = (TrainId, bool)> + use<> {
+        self.brought = None;
         let held = std::mem::take(&mut self.held);
         held.into_iter().map(move |(since, train)| (train, now.since(since) <= HELD_FOR))
     }

@@ -115,8 +115,8 @@ pub enum Event {
         /// What; the newest of what came at once.
         frame: HubFrame,
     },
-    /// Packets from or for a peer of this hub's member are held ([`super::Standing::Held`]), the first of them just
-    /// now.
+    /// Packets from or for a peer of this hub's member are held ([`super::Standing::Held`]), the first of them, or
+    /// for a second, just now.
     Holds {
         /// Whose.
         peer: PeerId,

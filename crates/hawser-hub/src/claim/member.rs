@@ -80,6 +80,8 @@ pub struct Ownership {
     /// Since when the peer is asked for an echo, and when next.
     asked: Option<(Time, Time)>,
     draining: bool,
+    /// The next acknowledgement says that the peer's packets are brought here.
+    brought: bool,
     ack_due: bool,
     announcement: Announcement,
     announced: (Announcement, Option<Epoch>),
@@ -97,6 +99,7 @@ impl Ownership {
             resumed_at: Time::ZERO,
             asked: None,
             draining: false,
+            brought: false,
             ack_due: false,
             announcement: Announcement::Withdrawn,
             announced: (Announcement::Withdrawn, None),
@@ -183,6 +186,13 @@ impl Ownership {
         (self.resumed_at, self.lease_until) = (now, Time::ZERO);
     }
 
+    /// Routers bring the peer's packets here for longer than a move takes: the owner's announcement is lost, and the
+    /// peer is told, once.
+    pub fn handle_brought(&mut self) {
+        self.brought = self.standing == Standing::Standby && !self.draining;
+        self.ack_due |= self.brought;
+    }
+
     /// The operator takes peers off this member, or no longer does.
     pub fn handle_drain(&mut self, draining: bool) {
         self.ack_due |= self.draining != draining && self.standing != Standing::Absent;
@@ -219,7 +229,8 @@ impl Ownership {
             *next = now + self.timing.retransmit;
         }
         let epoch = self.known.map(|claim| claim.epoch);
-        Some(ClaimAck { epoch, role: self.role(now), draining: self.draining, stamp: Stamp(now) })
+        let brought = std::mem::take(&mut self.brought) && self.standing == Standing::Standby;
+        Some(ClaimAck { epoch, role: self.role(now), draining: self.draining, brought, stamp: Stamp(now) })
     }
 
     /// How the prefixes are to be announced from now on, if that changed, or the epoch of an owner's.

@@ -170,3 +170,22 @@ fn drain_is_said_to_whom_it_concerns() {
     member.handle_drain(true);
     assert_eq!(member.poll_ack(ms(1001)).map(|ack| (ack.draining, ack.role)), Some((true, Role::Owner)));
 }
+
+#[test]
+fn a_standby_that_is_brought_packets_says_so_once_and_nobody_else_does() {
+    let (mut standby, _) = member(&[frame(5, OTHER, None)]);
+    let said = |member: &mut Ownership| {
+        member.poll_ack(ms(1000));
+        member.handle_brought();
+        member.poll_ack(ms(1001)).map(|ack| (ack.brought, ack.role))
+    };
+    assert_eq!(said(&mut standby), Some((true, Role::Standby)));
+    assert_eq!(standby.poll_ack(ms(1002)), None);
+    assert_eq!(said(&mut owner()), None);
+    standby.handle_drain(true);
+    assert_eq!(said(&mut standby), None, "it wants no peers");
+    standby.handle_drain(false);
+    standby.handle_brought();
+    let _ = standby.handle_claim(ms(1010), frame(6, ME, Some(1002)));
+    assert_eq!(standby.poll_ack(ms(1010)).map(|ack| (ack.brought, ack.role)), Some((false, Role::Owner)));
+}

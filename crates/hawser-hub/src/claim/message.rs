@@ -4,8 +4,8 @@
 //! CLAIM      +------+---------+---------+---------+--------+    flags: 1 there is an echo (else its bytes are zero)
 //!            | 0x01 | flags 1 | epoch 8 | owner 8 | echo 8 |
 //! CLAIM_ACK  +------+---------+---------+--------+---------+
-//!            | 0x02 | flags 1 | epoch 8 | role 1 | stamp 8 |    flags: 1 the member drains; epoch 0: it knows none
-//!            +------+---------+---------+--------+---------+
+//!            | 0x02 | flags 1 | epoch 8 | role 1 | stamp 8 |    flags: 1 the member drains, 2 it is brought the
+//!            +------+---------+---------+--------+---------+    peer's packets; epoch 0: it knows none
 //! ```
 
 use crate::units::{Epoch, MemberId, Stamp};
@@ -16,6 +16,7 @@ const CLAIM: u8 = 1;
 const CLAIM_ACK: u8 = 2;
 const HAS_ECHO: u8 = 1;
 const DRAINING: u8 = 1;
+const BROUGHT: u8 = 2;
 
 /// Whose an epoch is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,6 +61,8 @@ pub struct ClaimAck {
     pub role: Role,
     /// It asks its peers to move.
     pub draining: bool,
+    /// Routers bring it the peer's packets, although another member owns them.
+    pub brought: bool,
     /// Its clock.
     pub stamp: Stamp,
 }
@@ -117,7 +120,7 @@ impl ClaimFrame {
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let has_echo = flag(from, HAS_ECHO)?;
+        let has_echo = flags(from, HAS_ECHO)? != 0;
         let epoch = epoch(from)?.ok_or(WireError::OutOfRange)?;
         let owner = MemberId(from.u64()?);
         let echo = match (has_echo, from.u64()?) {
@@ -138,14 +141,14 @@ impl ClaimAck {
             return Err(EncodeError::OutOfRange);
         }
         out.reserve(Self::LEN)?;
-        out.put_bytes(&[CLAIM_ACK, if self.draining { DRAINING } else { 0 }])?;
+        out.put_bytes(&[CLAIM_ACK, u8::from(self.draining) * DRAINING + u8::from(self.brought) * BROUGHT])?;
         out.put_u64(self.epoch.map_or(0, Epoch::get))?;
         out.put_u8(self.role as u8)?;
         out.put_u64(self.stamp.0.as_nanos())
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let draining = flag(from, DRAINING)?;
+        let flags = flags(from, DRAINING | BROUGHT)?;
         let epoch = epoch(from)?;
         let role = match from.u8()? {
             0 => Role::None,
@@ -158,17 +161,14 @@ impl ClaimAck {
         if epoch.is_none() && role != Role::None {
             return Err(WireError::OutOfRange);
         }
-        Ok(ClaimAck { epoch, role, draining, stamp: Stamp(Time::from_nanos(from.u64()?)) })
+        let (draining, brought) = (flags & DRAINING != 0, flags & BROUGHT != 0);
+        Ok(ClaimAck { epoch, role, draining, brought, stamp: Stamp(Time::from_nanos(from.u64()?)) })
     }
 }
 
-/// Whether the only flag that is defined is set.
-fn flag(from: &mut Reader<'_>, defined: u8) -> Result<bool, WireError> {
-    match from.u8()? {
-        0 => Ok(false),
-        flags if flags == defined => Ok(true),
-        _ => Err(WireError::Reserved),
-    }
+/// Flags, of which only those that are defined may be set.
+fn flags(from: &mut Reader<'_>, defined: u8) -> Result<u8, WireError> {
+    Some(from.u8()?).filter(|flags| flags & !defined == 0).ok_or(WireError::Reserved)
 }
 
 /// An epoch, or zero for none.

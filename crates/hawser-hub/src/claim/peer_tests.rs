@@ -21,7 +21,7 @@ fn claim(number: u64, owner: MemberId) -> Claim {
 }
 
 fn ack(number: u64, role: Role, stamp: u64) -> ClaimAck {
-    ClaimAck { epoch: Epoch::new(number), role, draining: false, stamp: Stamp(ms(stamp)) }
+    ClaimAck { epoch: Epoch::new(number), role, draining: false, brought: false, stamp: Stamp(ms(stamp)) }
 }
 
 fn draining(number: u64, role: Role) -> ClaimAck {

@@ -126,6 +126,39 @@ fn who_owns_is_told_with_its_epoch_and_a_new_peer_in_an_old_place_begins_without
 }
 
 #[test]
+fn a_standby_looks_whether_packets_go_on_to_come_and_no_longer_than_they_do() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
+    assert_eq!(gate.poll_timeout(), Time::NEVER);
+    gate.handle_event(ms(200), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
+    assert_eq!(gate.poll_timeout(), ms(300));
+    gate.handle_timeout(ms(300), &mut endpoint, &mut Nobody);
+    assert_eq!(gate.poll_timeout(), Time::NEVER, "none are held");
+}
+
+#[test]
+fn one_packet_may_be_late_and_those_that_go_on_coming_are_told_of() {
+    // Since when they come, and the last one, ms; whether the peer is told at 300 ms, and whether it is looked again.
+    for (brought, told, again) in [
+        (None, false, false),
+        (Some((200, 200)), false, true),
+        (Some((200, 249)), false, true),
+        (Some((200, 250)), true, true),
+        (Some((50, 200)), false, true),
+        (Some((50, 201)), true, true),
+    ] {
+        let mut ward = Ward::new(ME, Timing::DEFAULT);
+        let claim = Claim { epoch: Epoch::FIRST, owner: OTHER };
+        ward.ownership.handle_claim(ms(100), crate::claim::ClaimFrame { claim, echo: None });
+        ward.ownership.poll_ack(ms(100));
+        ward.look_at = ms(300);
+        ward.on_timeout(ms(300), brought.map(|(first, last)| (ms(first), ms(last))));
+        assert_eq!(ward.ownership.poll_ack(ms(300)).is_some_and(|ack| ack.brought), told, "{brought:?}");
+        assert_eq!(ward.look_at, if again { ms(400) } else { Time::NEVER }, "{brought:?}");
+    }
+}
+
+#[test]
 fn nonsense_and_other_peers_events_change_nothing() {
     let (mut gate, mut endpoint) = member();
     let frame = HubFrame::new(HubFrameType::Claim, &[9; 26]).expect("it is short");

@@ -15,6 +15,8 @@ pub enum Act {
     Thaw(usize),
     /// The way of a link to a member has holes from now on: (link, member, up, down).
     Holes(usize, usize, [bool; 2]),
+    /// The router's session with a member's daemon is cut, or is back.
+    Unroute(usize, bool),
     /// A member's operator takes peers off it.
     Drain(usize),
     /// Its portal ends in order: it closes its sessions.
@@ -37,6 +39,10 @@ impl World {
             Act::Freeze(member) => self.members[member].freeze(),
             Act::Thaw(member) => self.members[member].thaw(now, &mut self.inbox),
             Act::Holes(link, member, holes) => self.lines[link].beyond[member].1 = holes,
+            Act::Unroute(member, cut) => {
+                let (at, heard) = self.router.on_cut(now, member, cut);
+                self.events.push(at, Happening::Route(heard));
+            }
             Act::Drain(member) => self.members[member].drain(now, &mut self.inbox),
             Act::Close(member) => self.members[member].portal.endpoint.close(),
             Act::Move => drop(self.pair.handle_move(self.peer.clock.show(now))),

@@ -48,6 +48,8 @@ pub enum Fault {
     DeafOwner,
     /// What it sends is lost; it still hears.
     MuteOwner,
+    /// The routing daemons' session with it is cut for three seconds: packets for the peer come to the standby.
+    Unrouted,
     /// The operator drains it.
     Drained,
     /// Its portal ends in order.
@@ -57,12 +59,13 @@ pub enum Fault {
 }
 
 /// All of them.
-pub const FAULTS: [Fault; 8] = [
+pub const FAULTS: [Fault; 9] = [
     Fault::Killed,
     Fault::Stopped,
     Fault::LinkCut,
     Fault::DeafOwner,
     Fault::MuteOwner,
+    Fault::Unrouted,
     Fault::Drained,
     Fault::Closed,
     Fault::LinksAway,
@@ -86,6 +89,7 @@ impl Fault {
             }
             Fault::DeafOwner => to_owner([true, false]),
             Fault::MuteOwner => to_owner([false, true]),
+            Fault::Unrouted => vec![(FAULT, Act::Unroute(ACTIVE, true)), (HEALS, Act::Unroute(ACTIVE, false))],
             Fault::Drained => vec![(FAULT, Act::Drain(ACTIVE))],
             Fault::Closed => vec![(FAULT, Act::Close(ACTIVE)), (HEALS, Act::Start(ACTIVE))],
             Fault::LinksAway => {

@@ -29,6 +29,9 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct Router {
     routes: [(Announcement, Option<Epoch>); 2],
+    /// What each member's daemon says, and whether the router hears it.
+    said: [(Announcement, Option<Epoch>); 2],
+    hears: [bool; 2],
     /// When each was last to hear of a member: daemons keep the order.
     last: [Time; 2],
     rng: Seeded,
@@ -37,18 +40,31 @@ pub struct Router {
 impl Router {
     /// `rng` decides how long things take.
     pub fn new(rng: Seeded) -> Self {
-        Router { routes: [(Announcement::Withdrawn, None); 2], last: [Time::ZERO; 2], rng }
+        let none = [(Announcement::Withdrawn, None); 2];
+        Router { routes: none, said: none, hears: [true; 2], last: [Time::ZERO; 2], rng }
     }
 
     /// A member announces something: when the router hears of it, and what.
     pub fn on_announced(&mut self, now: Time, member: usize, announced: &Announced) -> (Time, Heard) {
-        let route = (announced.announcement, announced.epoch);
-        (self.delayed(now, member, ANNOUNCED_IN), Heard { member, route })
+        self.said[member] = (announced.announcement, announced.epoch);
+        (self.delayed(now, member, ANNOUNCED_IN), self.heard(member))
     }
 
     /// A member's machine dies.
     pub fn on_death(&mut self, now: Time, member: usize) -> (Time, Heard) {
-        (self.delayed(now, member, GONE_IN), Heard { member, route: (Announcement::Withdrawn, None) })
+        self.said[member] = (Announcement::Withdrawn, None);
+        (self.delayed(now, member, GONE_IN), self.heard(member))
+    }
+
+    /// The daemons' session with a member is cut, or is back.
+    pub fn on_cut(&mut self, now: Time, member: usize, cut: bool) -> (Time, Heard) {
+        self.hears[member] = !cut;
+        (self.delayed(now, member, if cut { GONE_IN } else { ANNOUNCED_IN }), self.heard(member))
+    }
+
+    fn heard(&self, member: usize) -> Heard {
+        let route = if self.hears[member] { self.said[member] } else { (Announcement::Withdrawn, None) };
+        Heard { member, route }
     }
 
     /// It hears of it.

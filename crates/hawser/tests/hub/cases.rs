@@ -65,6 +65,8 @@ enum Harm {
     /// What the home sends to it is lost; or what it sends to the home.
     Deaf,
     Mute,
+    /// What the routing daemons of its machine and of the router say to each other is lost.
+    Unrouted,
     /// SIGTERM: it drains, and ends.
     Drained,
     /// Nothing: what the traffic does by itself.
@@ -87,6 +89,7 @@ impl Harm {
             }
             Self::Deaf => world.lose(&[to]),
             Self::Mute => world.lose(&[from]),
+            Self::Unrouted => world.unroute(member),
             Self::Drained => world.signal(member, Signal::TERM),
             Self::None => {}
         }
@@ -98,6 +101,7 @@ impl Harm {
             Self::Silent => world.silence(member, false),
             Self::Stopped => world.signal(member, Signal::CONT),
             Self::LinkCut | Self::Deaf | Self::Mute => world.lose_no_more(),
+            Self::Unrouted => world.route_again(),
         }
     }
 
@@ -238,6 +242,13 @@ fn a_partition_one_way_costs_no_flow() {
     for harm in [Harm::Deaf, Harm::Mute] {
         assert_moved(&runs(Routing::Watched, harm, 3), GAP_MAX_MS);
     }
+}
+
+#[test]
+fn a_member_that_routers_do_not_hear_costs_no_flow() {
+    let runs = runs(Routing::Frr, Harm::Unrouted, 5);
+    assert_moved(&runs, GAP_MAX_MS);
+    assert_losses(&runs);
 }
 
 #[test]

@@ -32,7 +32,7 @@ const BFD: &str = "bfd\n profile fast\n  detect-multiplier 3\n  receive-interval
 /// All daemons; ended when it drops. One owner.
 pub struct Frr {
     children: Vec<Child>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Frr {
@@ -41,8 +41,8 @@ impl Frr {
         let folder = tempfile::tempdir().expect("a folder");
         // The daemons give up root.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
-        let mut frr = Self { children: Vec::new(), _folder: folder };
-        let place = |name: &str| frr._folder.path().join(name);
+        let mut frr = Self { children: Vec::new(), folder };
+        let place = |name: &str| frr.folder.path().join(name);
         for (at, namespace) in members.iter().enumerate() {
             let [own, next] = upward(at);
             frr.children.extend(start(namespace, &place(MEMBERS[at]), &member(own, next)));
@@ -58,6 +58,16 @@ impl Frr {
             sleep(ms(100));
         }
         frr
+    }
+
+    /// Returns when the router has routes to this address by that number of members.
+    pub fn wait_for_paths(&self, address: Ipv4Addr, count: usize) {
+        let (router, end) = (self.folder.path().join("router"), Instant::now() + PATIENCE);
+        let said = || shown(&router, &format!("show bgp ipv4 unicast {address}"));
+        while !said().contains(&format!("({count} available")) {
+            assert!(Instant::now() < end, "{count} do not announce it: {}", said());
+            sleep(ms(100));
+        }
     }
 }
 

@@ -58,8 +58,7 @@ impl From<Routing> for Setup {
 
 enum Routers {
     Watched(Follower),
-    // Held until the end.
-    Frr { _daemons: Frr },
+    Frr(Frr),
 }
 
 pub struct World {
@@ -87,7 +86,7 @@ impl World {
                 let next_hops = (0..count).map(|member| upward(member)[0]).collect();
                 Routers::Watched(Follower::start(members, router, SITE, next_hops).expect("threads"))
             }
-            Routing::Frr => Routers::Frr { _daemons: Frr::start(members, router) },
+            Routing::Frr => Routers::Frr(Frr::start(members, router)),
         };
         let portals = (0..count).map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at]))).collect();
         let local = Portal::start(site, folder.path(), "home");
@@ -209,6 +208,23 @@ impl World {
 
     pub fn lose_no_more(&self) {
         nft(&self.network.net, "delete table inet lost");
+    }
+
+    /// What the router's daemons and a member's say to each other is lost from now on: BGP and BFD.
+    pub fn unroute(&self, member: usize) {
+        let [own, _] = upward(member);
+        let lost = |way: &str| format!("ip {way} {own} meta l4proto {{ tcp, udp }} th dport {{ 179, 3784 }} drop; ");
+        let chain = |hook: &str, way| format!("chain {hook} {{ type filter hook {hook} priority 0; {} }};", lost(way));
+        let [from, to] = [chain("input", "saddr"), chain("output", "daddr")];
+        nft(&self.network.router, &format!("table inet unrouted {{ {from} {to} }}"));
+    }
+
+    /// No more; returns when the router hears all members' announcements.
+    pub fn route_again(&self) {
+        nft(&self.network.router, "delete table inet unrouted");
+        if let Routers::Frr(frr) = &self.routers {
+            frr.wait_for_paths(SITE, self.network.members.len());
+        }
     }
 
     /// Packets of the home's that a member gave the router so far: begins to count at the first call.
