@@ -100,6 +100,8 @@ pub struct Pair {
     carrier: Member,
     standby: Member,
     leaving: Option<Leaving>,
+    /// Routers bring the standby the peer's packets.
+    brought: bool,
     moved: VecDeque<Moved>,
 }
 
@@ -116,6 +118,7 @@ impl Pair {
             carrier: active,
             standby,
             leaving: None,
+            brought: false,
             moved: VecDeque::new(),
         })
     }
@@ -152,11 +155,7 @@ impl Pair {
                 let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
                     self.claimant.handle_ack(now, member.id, ack);
-                    // Routers have lost the owner's announcement, which none but they know. Where two of them differ
-                    // nobody can follow both: a move takes a second or two, and so has each its turn.
-                    if ack.brought && member == self.standby {
-                        self.handle_move(now);
-                    }
+                    self.brought = ack.brought && member == self.standby;
                 }
             }
             _ => {}
@@ -168,6 +167,9 @@ impl Pair {
         let before = self.carrier;
         self.replace_standby(now, endpoint);
         self.follow_presence(now, endpoint);
+        if std::mem::take(&mut self.brought) {
+            self.follow_routers(now, endpoint);
+        }
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
         }
@@ -236,6 +238,17 @@ impl Pair {
         self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
     }
 
+    /// Routers have lost the owner's announcement: it is dead, where it is late as well, or they alone do not hear it.
+    /// Where two routers differ nobody can follow both: a planned move takes a second or two, and so has each its turn.
+    fn follow_routers(&mut self, now: Time, endpoint: &Endpoint) {
+        let presence = endpoint.presence(self.carrier.peer);
+        if presence.unanswered_since.and(presence.late_at).is_some_and(|late_at| late_at <= now) {
+            self.claimant.handle_gone(now, self.carrier.id);
+        } else {
+            self.handle_move(now);
+        }
+    }
+
     fn speak(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
         let mut spoke = false;
         let reach = if self.claimant.is_pressed(now) { Reach::All } else { Reach::Best };
@@ -291,6 +304,11 @@ impl Pair {
     fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
         let Some(leaving) = &mut self.leaving else { return false };
         if !leaving.is_over(now, endpoint) {
+            // It died, and its routers were first to know: what it had is waited for no longer.
+            let old = leaving.old.peer;
+            if endpoint.has_in_flight(old) && is_away(now, &endpoint.presence(old), true) {
+                endpoint.hand_over_rest(now, old);
+            }
             // What is acknowledged meanwhile is noticed by itself.
             let (short, most) = (leaving.since + LINGER, leaving.since + LINGER_MOST);
             leaving.look_at = if now < short { short } else { most };

@@ -189,6 +189,21 @@ fn an_idle_peers_first_packet_waits_for_an_echo_in_either_direction() {
 }
 
 #[test]
+fn a_far_peer_hears_of_a_death_from_the_standby_that_its_packets_come_to() {
+    let links = vec![(link(20.0, 400.0), [Duration::from_millis(1); 2])];
+    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
+    world.add_host(LOCAL, ends[LOCAL], Echo::default());
+    let ping = Ping::new(ends[REMOTE], ends[LOCAL], Duration::from_millis(10), second(2.0), second(9.0));
+    world.add_host(REMOTE, ends[REMOTE], ping);
+    world.at(second(5.0), hub::Act::Kill(0));
+    world.run_until(second(9.0));
+    let [(at, _)] = world.moved[..] else { panic!("{:?}", world.moved) };
+    let after = at.since(second(5.0));
+    assert!(after < Duration::from_millis(900), "{after:?}: by its own silence it takes 1.04 s");
+}
+
+#[test]
 fn a_dead_standby_changes_nothing_and_is_the_standby_once_it_is_back() {
     let (mut world, ping) = hub(LOCAL, 0.01, 13.0);
     for (at, act) in [(3.0, hub::Act::Kill(1)), (5.0, hub::Act::Start(1)), (9.0, hub::Act::Kill(0))] {
