@@ -155,7 +155,7 @@ impl Pair {
                 let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
                     self.claimant.handle_ack(now, member.id, ack);
-                    self.brought = ack.brought && member == self.standby;
+                    self.brought |= ack.brought && member == self.standby;
                 }
             }
             _ => {}

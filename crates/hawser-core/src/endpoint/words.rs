@@ -116,7 +116,7 @@ pub enum Event {
         frame: HubFrame,
     },
     /// Packets from or for a peer of this hub's member are held ([`super::Standing::Held`]), the first of them, or
-    /// for a second, just now.
+    /// the first for a second, just now.
     Holds {
         /// Whose.
         peer: PeerId,
