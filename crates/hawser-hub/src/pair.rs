@@ -303,9 +303,9 @@ impl Pair {
     /// The old owner has done what it had.
     fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
         let Some(leaving) = &mut self.leaving else { return false };
+        let old = leaving.old.peer;
         if !leaving.is_over(now, endpoint) {
             // It died, and its routers were first to know: what it had is waited for no longer.
-            let old = leaving.old.peer;
             if endpoint.has_in_flight(old) && is_away(now, &endpoint.presence(old), true) {
                 endpoint.hand_over_rest(now, old);
             }
@@ -314,7 +314,6 @@ impl Pair {
             leaving.look_at = if now < short { short } else { most };
             return false;
         }
-        let old = leaving.old.peer;
         self.leaving = None;
         if endpoint.has_in_flight(old) {
             endpoint.hand_over_rest(now, old);

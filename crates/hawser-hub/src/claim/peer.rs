@@ -147,7 +147,7 @@ impl Claimant {
         self.decide(now);
     }
 
-    /// The session with `member` is over, by its own word, or others say that it is dead: its silence is not waited for.
+    /// The session with `member` is over, by its own word, or it is known to be dead: its silence is not waited for.
     pub fn handle_gone(&mut self, now: Time, member: MemberId) {
         self.note_call(now);
         if member == self.owner.id && self.is_heard(now) {

@@ -54,8 +54,8 @@ impl Engine {
         let used = self.paths_of(&siblings);
         // One that is not dead goes on until it expires.
         let is_dead = self.conns.get(from.0).is_some_and(|conn| conn.health.is_dead());
-        let refuge = self.refuge_known(now, peer, to, &used, outside);
-        match refuge.or_else(|| self.refuge_heard(to, &used).filter(|_| is_dead)) {
+        let refuge = self.refuge_listed(now, peer, to, &used, outside);
+        match refuge.or_else(|| self.refuge_unlisted(to, &used).filter(|_| is_dead)) {
             Some((conn, path)) => {
                 self.set_way(now, id, Way::Conn(conn));
                 self.lane_mut(id).into_iter().for_each(|lane| lane.moves += 1);
@@ -68,8 +68,8 @@ impl Engine {
         }
     }
 
-    /// Step 1: a connection along a path that is known.
-    fn refuge_known(
+    /// Step 1: a connection along a path that is known; opened, if there is none.
+    fn refuge_listed(
         &mut self,
         now: Time,
         peer: PeerId,
@@ -92,7 +92,7 @@ impl Engine {
     }
 
     /// Step 1: a connection that works, along a path that is no longer known.
-    fn refuge_heard(&self, to: EndpointAddr, used: &[Fingerprint]) -> Option<(ConnId, Fingerprint)> {
+    fn refuge_unlisted(&self, to: EndpointAddr, used: &[Fingerprint]) -> Option<(ConnId, Fingerprint)> {
         let is_free = |conn: &Conn| conn.to == to && !conn.health.is_dead() && !used.contains(conn.fingerprint());
         let (place, conn) = self.conns.iter().find(|(_, conn)| is_free(conn))?;
         Some((ConnId(place), conn.fingerprint().clone()))

@@ -25,8 +25,8 @@ const UPGRADE: Duration = Duration::from_secs(6);
 /// queues, since nobody withdraws the old one, or a second silence is waited for.
 const GAP_MAX_MS: u64 = 400;
 const LATE_GAP_MAX_MS: u64 = 700;
-/// What a drained member may cost beyond what the same traffic costs by itself: 20 ms, which all runs with nothing beside
-/// keep (crates/hawser-hub/README.md), and as much again for a machine that is not ours alone.
+/// What a drained member may cost beyond what the same traffic costs by itself: 20 ms, which all runs with nothing
+/// beside keep (crates/hawser-hub/README.md), and as much again for a machine that is not ours alone.
 const DRAIN_GAP_MAX_MS: f64 = 40.0;
 /// Of 20 calls: each is crowded with a probability of one of fifty.
 const CROWDED_MAX: usize = 5;
