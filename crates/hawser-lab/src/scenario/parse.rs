@@ -39,7 +39,7 @@ const CONTENDERS: [&str; 15] = [
     "shila",
     "shim",
 ];
-const WORKLOADS: [&str; 24] = [
+const WORKLOADS: [&str; 25] = [
     "bulk",
     "request",
     "voip",
@@ -55,6 +55,7 @@ const WORKLOADS: [&str; 24] = [
     "beside-reno",
     "outage",
     "peers",
+    "standby",
     "scion-paths",
     "scion-mixed",
     "scion-sharing",

@@ -1,4 +1,4 @@
-//! A remote portal that knows many peers.
+//! A remote portal that knows many peers, by itself or as a hub's member; two share one machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::portals::{PORT, write_private};
 use crate::process::Process;
 use crate::topology::Bond;
 
-/// Its own inner address, and where the bulk goes: a socket that nobody reads.
+/// Its own inner address, the first one's, and where the bulk goes: a socket that nobody reads.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(super) const SINK_PORT: u16 = 9;
 /// How long it may take to start.
@@ -25,11 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// The portal. Starts running; ended on drop. One owner.
-pub(super) struct Hub {
+pub(super) struct Remote {
     // The process goes before the folder with what it reads.
     process: Process,
     socket: PathBuf,
     key: PublicKey,
+    port: u16,
     _sink: UdpSocket,
     _folder: Folder,
 }
@@ -40,36 +41,45 @@ pub(super) fn inner_address(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, high, low)
 }
 
-impl Hub {
-    /// Starts it with a peer for each key, and waits until it answers; tells how long that took.
+impl Remote {
+    /// Starts the one of this number with a peer for each key, and waits until it answers; tells how long that took.
+    /// `more` is the rest of its configuration.
     pub(super) fn start(
         program: &Path,
         bond: &Bond,
+        number: u8,
         peers: &[PrivateKey],
-        traffic: &str,
+        more: &str,
     ) -> Result<(Self, Duration), LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let private = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
         let file = |name: &str| folder.path().join(name);
-        let (key_file, config, socket) = (file("hub.key"), file("hub.toml"), file("hub.sock"));
-        let text = configuration(&key_file, &socket, peers, traffic);
+        let (key_file, config, socket) = (file("remote.key"), file("remote.toml"), file("remote.sock"));
+        let text = configuration(folder.path(), number, peers, more);
         write_private(&key_file, &private.to_base64())
             .and_then(|()| fs::write(&config, text))
-            .map_err(|error| LabError::system("write configuration of hub", error))?;
+            .map_err(|error| LabError::system("write configuration of remote portal", error))?;
         let start = Instant::now();
-        let process = Process::start("hub", &bond.remote, program, &["up", "-c", &config.to_string_lossy()], &folder)?;
+        let process =
+            Process::start("remote", &bond.remote, program, &["up", "-c", &config.to_string_lossy()], &folder)?;
         drop(making);
         let process = await_answer(process, &socket, start)?;
         let startup = start.elapsed();
-        let sink = bond.remote.run(|| UdpSocket::bind((ADDRESS, SINK_PORT)))?;
+        let sink = bond.remote.run(|| UdpSocket::bind((address(number), SINK_PORT)))?;
         let sink = sink.map_err(|error| process.fault(format!("no socket on its TUN device: {error}")))?;
-        Ok((Self { process, socket, key: private.public(), _sink: sink, _folder: folder }, startup))
+        let (key, port) = (private.public(), port(number));
+        Ok((Self { process, socket, key, port, _sink: sink, _folder: folder }, startup))
     }
 
     /// Its public key.
     pub(super) fn key(&self) -> &PublicKey {
         &self.key
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// What it has cost so far.
@@ -113,11 +123,20 @@ fn await_answer(mut process: Process, socket: &Path, start: Instant) -> Result<P
     Ok(process)
 }
 
-fn configuration(key_file: &Path, socket: &Path, peers: &[PrivateKey], traffic: &str) -> String {
-    let (key_file, socket) = (key_file.display(), socket.display());
+fn address(number: u8) -> Ipv4Addr {
+    let [first, second, third, last] = ADDRESS.octets();
+    Ipv4Addr::new(first, second, third + number, last)
+}
+
+fn port(number: u8) -> u16 {
+    PORT + u16::from(number)
+}
+
+fn configuration(folder: &Path, number: u8, peers: &[PrivateKey], more: &str) -> String {
+    let (folder, port, address) = (folder.display(), port(number), address(number));
     let mut text = format!(
-        "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\nlisten = [\"0.0.0.0:{PORT}\"]\n\
-         [tun]\naddresses = [\"{ADDRESS}/24\"]\n[traffic]\n{traffic}\n"
+        "[portal]\nprivate_key_file = \"{folder}/remote.key\"\nsocket = \"{folder}/remote.sock\"\n\
+         listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
     );
     for (number, key) in peers.iter().enumerate() {
         let (public, address) = (key.public(), inner_address(number));
@@ -137,10 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hub_understands_its_configuration() {
+    fn portals_understand_their_configurations() {
         let keys: Vec<_> = (0..300).map(|_| PrivateKey::generate().expect("randomness")).collect();
-        let text = configuration(Path::new("/nowhere/key"), Path::new("/nowhere/socket"), &keys, "");
-        let config = Config::parse(&text, "hub.toml").expect("a right configuration");
-        assert_eq!((config.peers.len(), inner_address(299)), (300, Ipv4Addr::new(10, 78, 1, 43)));
+        for (number, more) in [(0, "[traffic]\n"), (1, "[hub]\n[traffic]\n")] {
+            let text = configuration(Path::new("/nowhere"), number, &keys, more);
+            let config = Config::parse(&text, "remote.toml").expect("a right configuration");
+            assert_eq!((config.peers.len(), config.hub.is_some()), (300, number == 1));
+        }
+        assert_eq!(inner_address(299), Ipv4Addr::new(10, 78, 1, 43));
     }
 }
