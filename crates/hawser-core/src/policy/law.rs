@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 41] = [
+static LAWS: [Law; 40] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -52,7 +52,6 @@ static LAWS: [Law; 41] = [
     law("own-jitter", "what a path's delay varies by its nature counts as delay", |t| {
         (t.delay.jitter_part, t.delay.spread_part) = (u32::MAX, u32::MAX);
     }),
-    law("repair-delay", "what a path loses counts as delay", |t| t.delay.repair_round_trips = 0.0),
     law("active-set", "bulk uses only paths whose rate is worth their delay", |t| t.active_set.delay_weight = 0.0),
     law("probe-copies", "a path that costs a flow much is probed with redundant copies", |t| t.active_set.cheap = 0.0),
     law("overflow", "active paths take before the faster ones' queue has reached their delay", |t| {
@@ -60,9 +59,6 @@ static LAWS: [Law; 41] = [
     }),
     law("probing", "a path is fed for its rate's sake until its bandwidth has stopped growing", |t| {
         t.probing.longest = Duration::ZERO;
-    }),
-    law("promised-window", "a path that is probed promises a window that doubles each round trip", |t| {
-        t.probing.promises_window = false;
     }),
     law("probe-retry", "a path that is left out is probed anew, ever more seldom", |t| {
         (t.retry.first, t.retry.last) = (Duration::MAX, Duration::MAX);
@@ -98,6 +94,9 @@ static LAWS: [Law; 41] = [
     law("bbr-own-loss", "what a path loses by its nature is no congestion", |t| t.bbr.own_loss = false),
     law("bbr-startup-loss", "Startup ends at loss only when its rate has stopped growing", |t| {
         t.bbr.startup_loss = false
+    }),
+    law("bbr-early-probe", "the first probe comes early after a Startup that loss has ended", |t| {
+        t.bbr.early_probe = false
     }),
     law("bbr-limited-loss", "loss lowers the rate only where the sender filled it", |t| t.bbr.limited_loss = false),
     law("bbr-standing-queue", "a standing queue is congestion without loss", |t| t.bbr.standing_queue = false),

@@ -71,6 +71,18 @@ fn the_drafts_startup_ends_at_loss_while_its_rate_grows() {
 }
 
 #[test]
+fn the_first_probe_after_a_startup_that_loss_ended_comes_early_and_not_in_the_draft() {
+    let waits = |mut drive: Drive| {
+        drive.bbr.inflight_long = ByteCount(200_000);
+        drive.until(State::Down);
+        drive.bbr.cycle.wait
+    };
+    let [early, draft] = both(State::Drain, |departures| departures.early_probe = false, waits);
+    assert_eq!(early, EARLY_WAIT);
+    assert!(draft >= Duration::from_secs(2), "{draft:?}");
+}
+
+#[test]
 fn loss_lowers_the_drafts_rate_although_the_sender_did_not_fill_it() {
     let limited = |mut drive: Drive| {
         (drive.limited, drive.rate) = (true, 500_000);

@@ -19,6 +19,9 @@ pub struct Departures {
     /// Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the
     /// first losses after that, and elsewhere with the round that shows their share.
     pub startup_loss: bool,
+    /// The first probe after a Startup that loss has ended comes after half a second: a burst may have overflowed a short
+    /// queue long before the pipe was full, and two or three seconds pass otherwise.
+    pub early_probe: bool,
     /// Loss lowers the rate only where the sender filled it; else only the volume sinks.
     pub limited_loss: bool,
     /// A standing queue is congestion without loss. When less arrives than the model says behind a queue that no round
@@ -68,6 +71,7 @@ impl Departures {
             loss_beside_queue: hold,
             own_loss: hold,
             startup_loss: hold,
+            early_probe: hold,
             limited_loss: hold,
             standing_queue: hold,
             fall: hold,

@@ -113,9 +113,15 @@ impl DelayGauge {
         self.usual.unwrap_or(self.variance)
     }
 
-    /// What jitter lifts the least round trip of a round by, where packets keep their order and wait for a delayed one.
+    /// What jitter may lift all round trips of a round by at most, where packets keep their order and wait for a delayed
+    /// one.
+    pub(super) fn held(&self) -> Duration {
+        self.deviation_usual() * LIFT_DEVIATIONS
+    }
+
+    /// What it was seen to lift them by.
     pub(super) fn lift(&self) -> Duration {
-        self.lift.min(self.deviation_usual() * LIFT_DEVIATIONS)
+        self.lift.min(self.held())
     }
 
     /// A round ended. The first one of PROBE_RTT still has what those before it left.

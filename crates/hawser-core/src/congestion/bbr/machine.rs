@@ -1,7 +1,7 @@
 //! The state machine's arrows (draft sections 5.3 and 5.4).
 
 use super::model::Sample;
-use super::{AckPhase, Bbr, State};
+use super::{AckPhase, Bbr, EARLY_WAIT, State};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
@@ -84,6 +84,10 @@ impl Bbr {
             && (sample.in_flight <= self.inflight(1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
         {
             self.start_down(sample.now);
+            // Only loss bounds the volume before the first probe.
+            if self.departures.early_probe && self.inflight_long < ByteCount::MAX {
+                self.cycle.wait = EARLY_WAIT;
+            }
         }
     }
 

@@ -99,9 +99,10 @@ impl Bbr {
         self.loss.end_round(self.state, self.queued);
     }
 
-    /// The delay that no round trip of a round is without, above which a queue stands.
+    /// The delay that no round trip of a round is without, above which a queue stands. Jitter alone may be as long where
+    /// packets keep their order.
     fn standing_floor(&self, least: Duration) -> Duration {
-        (least / STANDING_PART).max(STANDING_FLOOR).max(self.delay.jitter())
+        (least / STANDING_PART).max(STANDING_FLOOR).max(self.delay.held())
     }
 
     /// The bandwidth is a maximum, and clumps in the acknowledgements raise it above what the path
