@@ -19,7 +19,7 @@ use super::{MAX_PATHS, PathSet, PathView, delay};
 /// little by it.
 pub fn choose(tuning: &Tuning, paths: &[PathView], fastest: usize) -> PathSet {
     let Some(first) = paths.get(fastest) else { return PathSet::ALL };
-    let cost = |path: &PathView| delay::effective_us(&tuning.delay, path);
+    let cost = |path: &PathView| delay::effective_us(&tuning.delay, path) as f64;
     let longer = longer(&tuning.active_set, first);
     let mut order: Vec<usize> = (0..paths.len().min(MAX_PATHS)).filter(|&i| paths[i].usable).collect();
     order.sort_by(|&a, &b| cost(&paths[a]).total_cmp(&cost(&paths[b])));

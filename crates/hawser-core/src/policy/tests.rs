@@ -1,5 +1,4 @@
 use super::*;
-use crate::units::ByteCount;
 
 /// A path in words: Mbit/s, one-way delay in ms.
 pub(crate) fn path(mbit: u64, delay_ms: i64) -> PathView {
@@ -10,12 +9,10 @@ pub(crate) fn path(mbit: u64, delay_ms: i64) -> PathView {
         delay_us: delay_ms * 1_000,
         floor_us: delay_ms * 1_000,
         jitter_us: 0,
-        rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         least_rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         spread: Duration::ZERO,
         rate: Some(Rate::from_bits(mbit * 1_000_000)),
         variation: Some(0.0),
-        window: ByteCount(14_000),
         loss: 0.0,
         ready_in: Duration::from_micros(100),
         probing: false,

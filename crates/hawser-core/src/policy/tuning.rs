@@ -117,11 +117,6 @@ constants! {
         jitter_part: u32 = 8,
         /// Or up to the spread of those that overtake each other over this, if that is more. Neutral: MAX.
         spread_part: u32 = 2,
-        /// A repair takes as many round trips: detection by packet threshold and the acknowledgement (RFC 9002 section
-        /// 6.1.2). Neutral: 0.
-        repair_round_trips: f64 = 1.25,
-        /// From this share of losses on a flow waits for a repair at nearly every moment; below, as seldom.
-        loss_always: f64 = 0.01,
     }
 }
 
@@ -167,8 +162,6 @@ constants! {
         queue: Duration = Duration::from_millis(5),
         /// The longest that a path is fed for its rate's sake, time. Neutral: 0.
         longest: Duration = Duration::from_secs(3),
-        /// Meanwhile it promises what its window does, which doubles each round trip. Neutral: false.
-        promises_window: bool = true,
     }
 }
 

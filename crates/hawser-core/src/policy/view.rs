@@ -1,6 +1,6 @@
 //! What the policy knows: a snapshot of each path, and of what waits.
 
-use crate::units::{ByteCount, PathId, Rate, Time};
+use crate::units::{PathId, Rate, Time};
 use std::time::Duration;
 
 /// A path's part of what `weighted` sends, beside the parts of the others. One by default; a plain value.
@@ -34,14 +34,12 @@ pub struct PathView {
     pub weight: Weight,
     /// The path may carry inner packets: active, and of the lowest tier that works.
     pub usable: bool,
-    /// One-way delay in µs on a scale common to the session's paths, jitter and loss repair apart.
+    /// One-way delay in µs on a scale common to the session's paths, jitter apart.
     pub delay_us: i64,
     /// The same without queues that do not stand: what the path would cost a bulk flow.
     pub floor_us: i64,
     /// Mean deviation of that delay in µs.
     pub jitter_us: i64,
-    /// Smoothed round trip.
-    pub rtt: Duration,
     /// The round trip of an average packet, without queues.
     pub least_rtt: Duration,
     /// How much of that lies beyond the fastest packets' round trip, where packets overtake each other.
@@ -51,8 +49,6 @@ pub struct PathView {
     /// How much what it delivers changes from one half second to the next, on the average: a natural logarithm; `None`
     /// while that is not known.
     pub variation: Option<f64>,
-    /// What may be in flight; while the path is probed it doubles each round trip.
-    pub window: ByteCount,
     /// The share of packets that the path loses, 0 to 1, smoothed.
     pub loss: f64,
     /// How long until the path has window and credit for one more packet.

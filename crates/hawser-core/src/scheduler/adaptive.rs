@@ -18,28 +18,17 @@
 //! path's delay.
 
 use super::{PathSet, Room, Round};
-use crate::policy::delay::{micros, own_jitter, repair_us};
-use crate::policy::{PathView, tuning};
+use crate::policy::delay::{effective_us, micros};
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate};
 use std::time::Duration;
 
 /// Whether `path`, which has room, takes from `flow`, which those of `set` may carry.
 pub fn choose(round: &Round<'_>, path: usize, set: PathSet, flow: &FlowView, room: Room) -> Choice {
-    let Round { paths, decisions, tuning, .. } = *round;
+    let decisions = round.decisions;
     let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-    let repair = |path| repair_us(&tuning.delay, path);
-    let fastest = fastest(round, set);
-    // What is not worth its losses as a part of the set, is not where it only takes what overflows.
-    let (threshold, repair) = match decisions.active_set.contains(path) {
-        true => (decisions.overflow.threshold, 0),
-        false => (1.0, repair(&paths[path]) - paths.get(fastest).map_or(0, repair)),
-    };
-    if path == fastest || sooner(round, path, set, ahead, threshold, repair.max(0)) {
-        room.take()
-    } else {
-        Choice::Skip
-    }
+    let threshold = if decisions.active_set.contains(path) { decisions.overflow.threshold } else { 1.0 };
+    if path == fastest(round, set) || sooner(round, path, set, ahead, threshold) { room.take() } else { Choice::Skip }
 }
 
 /// The path of these that sparse flows go by.
@@ -58,10 +47,10 @@ pub fn takes_retransmit(round: &Round<'_>, path: usize, set: PathSet, ahead: Byt
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, be delivered later
 /// by the paths that are faster than this one? So much of the difference counts as `threshold` says;
-/// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
-fn sooner(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount, threshold: f64, repair: i64) -> bool {
+/// a queue of the path's own counts whole.
+fn sooner(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount, threshold: f64) -> bool {
     let view = &round.paths[path];
-    let here = view.floor_us.saturating_add(micros(own_jitter(&round.tuning.delay, view))).saturating_add(repair);
+    let here = effective_us(&round.tuning.delay, view);
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
     let Some((start, serial)) = by_faster(round, path, set, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * threshold + queued as f64;
@@ -78,19 +67,9 @@ fn by_faster(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount) -> 
         }
         let first = view.delay_us.saturating_add(micros(view.ready_in));
         start = Some(start.map_or(first, |start| start.min(first)));
-        rate = rate.saturating_add(promised(&round.tuning.probing, view, ahead).0);
+        rate = rate.saturating_add(view.rate.map_or(0, |rate| rate.0));
     }
     // A rate that is not known yet promises nothing: only the waiting time counts.
     let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
     start.map(|start| (start, serial))
-}
-
-/// What a path delivers of `ahead` bytes, on the average until their end. While it is probed its rate says how little
-/// was sent, and nothing of the path: there the window counts, which doubles each round trip.
-fn promised(tuning: &tuning::Probing, view: &PathView, ahead: ByteCount) -> Rate {
-    if !tuning.promises_window || !view.probing || view.window == ByteCount::ZERO {
-        return view.rate.unwrap_or(Rate::ZERO);
-    }
-    let rounds = (1.0 + ahead.0 as f64 / view.window.0 as f64).log2();
-    Rate::of(ahead, view.rtt.mul_f64(rounds)).max(view.rate.unwrap_or(Rate::ZERO))
 }

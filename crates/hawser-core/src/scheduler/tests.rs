@@ -1,8 +1,7 @@
 use super::*;
 use crate::policy::overflow::Overflow;
 use crate::policy::tests::path;
-use crate::policy::{FlowsView, Law, PathSet, Policy};
-use crate::units::Rate;
+use crate::policy::{FlowsView, PathSet, Policy};
 use crate::wire::FlowBucket;
 use std::time::Duration;
 
@@ -69,25 +68,6 @@ fn a_slow_path_takes_what_it_brings_home_sooner() {
 }
 
 #[test]
-fn a_path_that_is_probed_promises_a_window_that_doubles() {
-    let fastest = PathView { probing: true, rate: Some(Rate(1_000)), ..path(50, 20) };
-    let tuning = Tuning::default();
-    let takes = |slow_ms, backlog| {
-        let paths = [fastest, path(50, slow_ms)];
-        let decisions = Decisions { active_set: PathSet::NONE.with(0), ..decided(tuning, &paths) };
-        takes_as(&tuning, &decisions, &paths, 1, backlog)
-    };
-    // On top of its delay and 0.1 ms until it is ready.
-    assert!(!takes(60, 13_900), "within one round trip of 40 ms");
-    assert!(takes(60, 14_100));
-    assert!(!takes(320, 14_000 * 176), "within seven and a half");
-    assert!(takes(320, 14_000 * 182));
-    let neutral = Tuning::neutral(Law::named("promised-window").expect("a law"));
-    let paths = [fastest, path(50, 60)];
-    assert!(takes_as(&neutral, &decided(neutral, &paths), &paths, 1, 100), "at 1 kB/s everything is sooner");
-}
-
-#[test]
 fn a_flow_goes_by_the_fastest_of_its_rules_paths_and_never_by_another() {
     let links = [crate::units::LinkTag(1), crate::units::LinkTag(2)];
     let treatment = crate::rules::Treatment::default();
@@ -108,17 +88,6 @@ fn a_flow_goes_by_the_fastest_of_its_rules_paths_and_never_by_another() {
             assert_eq!(takes[1 - at], Choice::Foreign, "rule {rule}, {backlog} bytes");
         }
     }
-}
-
-#[test]
-fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
-    let takes = |loss, backlog| takes(&[path(300, 8), PathView { loss, ..path(3, 40) }], 1, backlog);
-    // 32 ms at 300 Mbit/s; half the packets wait for a repair of 100 ms.
-    assert!(!takes(0.0, 1_190_000) && takes(0.0, 1_210_000));
-    assert!(!takes(0.005, 3_000_000) && takes(0.005, 3_100_000));
-    // Where the fastest loses as much, nothing is gained by waiting.
-    let both = [PathView { loss: 0.005, ..path(300, 40) }, PathView { loss: 0.005, ..path(30, 72) }];
-    assert!(self::takes(&both, 1, 4_000_000));
 }
 
 #[test]
