@@ -41,7 +41,7 @@ const LINK_MTU: u16 = 1500;
 const INNER: usize = 1280;
 /// What a core is kept fed with, bytes, beside what it has in flight: some tens of packets.
 const BACKLOG: ByteCount = ByteCount(48_000);
-/// Beside a hub a packet comes so often, as of a call (RFC 3551 section 4.2): what a full link loses is not asked then.
+/// Beside a hub the time between two packets is that of a call (RFC 3551 section 4.2): a full link would lose claims.
 const CALL: Duration = Duration::from_millis(20);
 /// And cores begin so long after one another, so that no portal is under load (docs/wire.md) and both answer at once.
 const APART: Duration = Duration::from_millis(61);

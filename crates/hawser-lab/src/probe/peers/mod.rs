@@ -105,7 +105,7 @@ pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
 }
 
 impl Crowd {
-    /// Steps 1 and 2, with so many remote portals, until all sessions have settled.
+    /// Steps 1 and 2, with one or two remote portals, until all sessions have settled.
     fn gather(asked: &Asked, remotes: u8, more: &str) -> Result<Self, LabError> {
         let plan = LinkPlan::symmetric(&Direction { seed: asked.seed(), ..Direction::shaped(MBPS, DELAY, QUEUE) });
         let bond = Bond::new(&[plan])?;
