@@ -44,7 +44,9 @@ pub mod scion_bond;
 pub mod shila;
 pub mod shim;
 pub mod stage;
+mod text;
 pub mod topology;
+mod wait;
 pub mod wireguard;
 pub mod workload;
 

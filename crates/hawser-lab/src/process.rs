@@ -117,6 +117,11 @@ impl Process {
         self.child.try_wait().map_err(|error| LabError::system(format!("look at {}", self.name), error))
     }
 
+    /// That it has not ended by itself.
+    pub(crate) fn check(&mut self) -> Result<(), LabError> {
+        self.ended()?.map_or(Ok(()), |status| Err(self.fault(format!("it ended: {status}"))))
+    }
+
     /// Step 2, as a crash would.
     pub(crate) fn kill(mut self) {
         // Fails only where it has ended already.

@@ -220,16 +220,5 @@ fn shown(scenario: &Scenario) -> BTreeSet<&str> {
     columns.chain(plots).chain(published).chain(claims).chain([scenario.repeat.metric.as_str()]).collect()
 }
 
-/// An error with its causes.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests;

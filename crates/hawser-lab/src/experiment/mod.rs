@@ -18,7 +18,6 @@ mod store;
 mod tests;
 mod whole;
 
-pub(crate) use live::told;
 pub use live::{Live, Make};
 pub use machine::Machine;
 pub use plan::{Choice, Left, Planned, Series};
@@ -31,6 +30,7 @@ pub use whole::run;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::text::told;
 
 /// Which series a run belongs to. Plain data, ordered as the scenario is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

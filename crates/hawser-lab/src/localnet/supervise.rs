@@ -32,6 +32,7 @@ use signal_hook::iterator::Signals;
 use super::{Localnet, PATIENCE, Services, Status, Topology};
 use crate::cleanup;
 use crate::error::LabError;
+use crate::text::told;
 
 /// What the names of the sockets begin with; the network's follows.
 const PREFIX: &str = "hawser/scion/";
@@ -319,13 +320,7 @@ impl Keeping {
 
 /// What [`keep`] failed of, for `up`; nothing is left.
 pub fn tell_failure(error: &LabError) {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    say(&Progress::Failed(text));
+    say(&Progress::Failed(told(error)));
 }
 
 /// Ready to run [`keep`]: removes what dead networks left, and catches signals.

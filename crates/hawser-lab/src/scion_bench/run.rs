@@ -28,6 +28,7 @@ use super::worker::Worker;
 use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
+use crate::text::hex;
 
 /// How long an end may take to start, and to tell what it counted.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -232,8 +233,7 @@ impl Scene<'_> {
             let [senders, receivers] = route.routers;
             words.push(format!("--next-hop={}", if remote.is_some() { senders } else { receivers }));
             if remote.is_some() {
-                let hex: String = route.dataplane.iter().map(|byte| format!("{byte:02x}")).collect();
-                words.push(format!("--path={hex}"));
+                words.push(format!("--path={}", hex(&route.dataplane)));
             }
         }
         words

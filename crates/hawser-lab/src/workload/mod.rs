@@ -29,6 +29,7 @@ use std::time::Duration;
 use hawser_wire::traffic::Stack;
 use hawser_wire::{Moment, Namespace};
 
+pub(crate) use self::figures::jain;
 use self::options::Options;
 use crate::contender::Transport;
 use crate::error::LabError;

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_config::PrivateKey;
 use hawser_wire::{Rate, Way};
 
 use super::super::Programs;
@@ -11,7 +10,9 @@ use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::portals::new_key;
 use crate::scenario::ContenderPlan;
+use crate::text::hex;
 
 /// Devices: their names tell both ends apart, whose control sockets lie in one folder.
 const DEVICES: [(&str, &str); 2] = [(REMOTE, "gt-remote"), (LOCAL, "gt-local")];
@@ -87,8 +88,7 @@ fn paths(ground: &Ground<'_>, pair: &Pair, program: &Path) -> Result<(), LabErro
 
 /// A key as `glorytun keygen` writes it: 32 bytes, in hexadecimal digits.
 fn secret() -> Result<String, LabError> {
-    let key = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-    Ok(key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(new_key()?.as_bytes()))
 }
 
 #[cfg(test)]

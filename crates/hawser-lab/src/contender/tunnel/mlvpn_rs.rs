@@ -6,13 +6,14 @@
 
 use std::path::PathBuf;
 
-use hawser_config::{PrivateKey, PublicKey};
+use hawser_config::PublicKey;
 
 use super::super::Programs;
 use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::StageLink;
 
@@ -95,8 +96,7 @@ impl Adapter for MlvpnRs {
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpnd")?;
         let [program, setpriv] = [program, setpriv()?];
-        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-        let (local, remote) = (generated()?, generated()?);
+        let (local, remote) = (new_key()?, new_key()?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let key_file = pair.write(&format!("{role}.key"), &own.to_base64())?;
             let [v4, v6] = addresses(role);
@@ -147,6 +147,8 @@ fn addresses(role: &str) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
+    use hawser_config::PrivateKey;
+
     use super::super::parsed;
     use super::*;
 

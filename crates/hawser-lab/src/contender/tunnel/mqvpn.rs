@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hawser_config::PrivateKey;
 
 use super::super::Programs;
 use super::super::links::{family, host, tun_ends};
@@ -17,6 +16,7 @@ use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
+use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::Ends;
 
@@ -121,8 +121,7 @@ impl Adapter for Mqvpn {
         let made = certificate::made(REMOTE)?;
         let files = [pair.write("remote.crt", &made.certificate)?, pair.write("remote.key", &made.key)?];
         let files = files.each_ref().map(|file| file.to_string_lossy());
-        let secret = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-        let (key, endpoint) = (BASE64_STANDARD.encode(secret.as_bytes()), ground.stage.endpoint);
+        let (key, endpoint) = (BASE64_STANDARD.encode(new_key()?.as_bytes()), ground.stage.endpoint);
         let links: Vec<_> = ground.links.iter().map(|link| link.name.as_str()).collect();
         let remote = self.remote_text(endpoint, ground.tun.server, &key, files.each_ref().map(AsRef::as_ref));
         for (role, text) in [(REMOTE, remote), (LOCAL, self.local_text(endpoint, &key, &links))] {

@@ -1,21 +1,19 @@
 //! A remote portal that knows many peers.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hawser_config::{PrivateKey, PublicKey};
-use hawser_portal::api::{Client, Status};
+use hawser_portal::api::Status;
 use hawser_wire::traffic::ProcessUsage;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
-use crate::portals::{PORT, write_private};
-use crate::process::Process;
+use crate::portals::{PORT, Portal, configure, new_key};
 use crate::topology::Bond;
+use crate::wait::until;
 
 /// Its own inner address, and where the bulk goes: a socket that nobody reads.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -26,9 +24,8 @@ const GLANCE: Duration = Duration::from_millis(10);
 
 /// The portal. Starts running; ended on drop. One owner.
 pub(super) struct Hub {
-    // The process goes before the folder with what it reads.
-    process: Process,
-    socket: PathBuf,
+    // The portal goes before the folder with what it reads.
+    portal: Portal,
     key: PublicKey,
     _sink: UdpSocket,
     _folder: Folder,
@@ -50,21 +47,18 @@ impl Hub {
     ) -> Result<(Self, Duration), LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
-        let private = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-        let file = |name: &str| folder.path().join(name);
-        let (key_file, config, socket) = (file("hub.key"), file("hub.toml"), file("hub.sock"));
-        let text = configuration(&key_file, &socket, peers, traffic);
-        write_private(&key_file, &private.to_base64())
-            .and_then(|()| fs::write(&config, text))
-            .map_err(|error| LabError::system("write configuration of hub", error))?;
+        let private = new_key()?;
+        configure(&folder, "hub", &private, |key_file, socket| configuration(key_file, socket, peers, traffic))?;
         let start = Instant::now();
-        let process = Process::start("hub", &bond.remote, program, &["up", "-c", &config.to_string_lossy()], &folder)?;
+        let mut portal = Portal::start(program, "hub", &bond.remote, &folder)?;
         drop(making);
-        let process = await_answer(process, &socket, start)?;
+        let answer = until(PATIENCE, GLANCE, || portal.process.check().map(|()| portal.status()))?;
+        let silent = || portal.process.fault(format!("it did not answer within {} s", PATIENCE.as_secs()));
+        answer.ok_or_else(silent)?;
         let startup = start.elapsed();
         let sink = bond.remote.run(|| UdpSocket::bind((ADDRESS, SINK_PORT)))?;
-        let sink = sink.map_err(|error| process.fault(format!("no socket on its TUN device: {error}")))?;
-        Ok((Self { process, socket, key: private.public(), _sink: sink, _folder: folder }, startup))
+        let sink = sink.map_err(|error| portal.process.fault(format!("no socket on its TUN device: {error}")))?;
+        Ok((Self { portal, key: private.public(), _sink: sink, _folder: folder }, startup))
     }
 
     /// Its public key.
@@ -74,7 +68,7 @@ impl Hub {
 
     /// What it has cost so far.
     pub(super) fn usage(&self) -> Result<ProcessUsage, LabError> {
-        self.process.usage()
+        self.portal.process.usage()
     }
 
     /// Inner bytes that came from each peer.
@@ -84,33 +78,18 @@ impl Hub {
 
     /// How many peers it has a session with.
     pub(super) fn sessions(&mut self) -> Result<usize, LabError> {
-        if let Some(status) = self.process.ended()? {
-            return Err(self.fault(format!("it ended: {status}")));
-        }
+        self.portal.process.check()?;
         Ok(self.status()?.peers.iter().filter(|peer| peer.handshake_age_s.is_some()).count())
     }
 
     /// An error that tells what it did.
     pub(super) fn fault(&self, fault: String) -> LabError {
-        self.process.fault(fault)
+        self.portal.process.fault(fault)
     }
 
     fn status(&self) -> Result<Status, LabError> {
-        Client::status(&self.socket).map_err(|error| self.fault(format!("it does not tell its status: {error}")))
+        self.portal.status().ok_or_else(|| self.fault("it does not tell its status".to_owned()))
     }
-}
-
-fn await_answer(mut process: Process, socket: &Path, start: Instant) -> Result<Process, LabError> {
-    while Client::status(socket).is_err() {
-        if let Some(status) = process.ended()? {
-            return Err(process.fault(format!("it ended: {status}")));
-        }
-        if start.elapsed() > PATIENCE {
-            return Err(process.fault(format!("it did not answer within {} s", PATIENCE.as_secs())));
-        }
-        thread::sleep(GLANCE);
-    }
-    Ok(process)
 }
 
 fn configuration(key_file: &Path, socket: &Path, peers: &[PrivateKey], traffic: &str) -> String {
