@@ -25,6 +25,7 @@
 //! Everything here needs root.
 
 mod attack;
+mod background;
 pub mod cleanup;
 pub mod contender;
 pub mod demo;

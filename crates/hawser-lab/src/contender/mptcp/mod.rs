@@ -10,13 +10,12 @@
 use hawser_wire::Namespace;
 use rustix::io::Errno;
 
-use self::follow::Follower;
 use self::manager::{Limits, Manager};
-use self::ndiffports::Opener;
 use super::links::{choose, has_lan};
 use super::options::Options;
 use super::undo::Undo;
 use super::{Contender, Offer, Programs, Transport};
+use crate::background::Background;
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
@@ -60,16 +59,10 @@ struct Mptcp {
 /// What `up` left, in the order in which it goes.
 #[derive(Debug)]
 struct Running {
-    _helper: Option<Helper>,
+    /// The thread that acts while connections live.
+    _helper: Option<Background<()>>,
     managers: Vec<(Manager, Limits)>,
     undo: Undo,
-}
-
-/// The thread that acts while connections live. Ended on drop.
-#[derive(Debug)]
-enum Helper {
-    Follower { _thread: Follower },
-    Opener { _thread: Opener },
 }
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
@@ -124,11 +117,9 @@ impl Contender for Mptcp {
             PathManager::Default => None,
             PathManager::Fullmesh => {
                 announce(stage, &managers[1].0)?;
-                Some(Helper::Follower { _thread: Follower::start(stage)? })
+                Some(follow::start(stage)?)
             }
-            PathManager::NDiffPorts(subflows) => {
-                Some(Helper::Opener { _thread: Opener::start(&stage.local, subflows)? })
-            }
+            PathManager::NDiffPorts(subflows) => Some(ndiffports::start(&stage.local, subflows)?),
         };
         self.running = Some(Running { _helper: helper, managers, undo });
         Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new(), portals: None })

@@ -6,11 +6,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use etherparse::PacketBuilder;
 use hawser_config::{PrivateKey, PublicKey as ConfigKey};
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
@@ -27,6 +25,7 @@ use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::hub::{ADDRESS, SINK_PORT, inner_address};
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 use crate::portals::PORT;
 use crate::topology::ENDPOINT;
@@ -41,14 +40,10 @@ const INNER: usize = 1280;
 const BACKLOG: ByteCount = ByteCount(48_000);
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
-/// IPv4 protocol number of UDP. Source: IANA.
-const UDP: u8 = 17;
+const TTL: u8 = 64;
 
 /// The thread. Runs from the start; stopped on drop.
-pub(super) struct Generator {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<()>>>,
-}
+pub(super) struct Generator(Background<()>);
 
 impl Generator {
     /// Step 1, in a namespace from which the hub can be reached.
@@ -57,28 +52,12 @@ impl Generator {
         let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, hub)).collect();
         let callers: io::Result<Vec<Caller>> = namespace.run(make)?;
         let callers = callers.map_err(failed)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = namespace.spawn_thread("generator", move || generate(callers, &told))?;
-        Ok(Self { stop, thread: Some(thread) })
+        Background::start(namespace, "generator", move |stop| generate(callers, stop)).map(Self)
     }
 
     /// Stops it, and says whether all went well.
-    pub(super) fn stop(mut self) -> Result<(), LabError> {
-        self.join().map_err(|error| LabError::system("generate sessions", error))
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        self.stop.store(true, Ordering::Release);
-        let panicked = |_| Err(io::Error::other("the generator panicked"));
-        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
+    pub(super) fn stop(self) -> Result<(), LabError> {
+        self.0.finish().map_err(|error| LabError::system("generate sessions", error))
     }
 }
 
@@ -183,10 +162,10 @@ impl Caller {
 }
 
 /// Steps 2 and 3 until told to stop.
-fn generate(mut callers: Vec<Caller>, stop: &AtomicBool) -> io::Result<()> {
+fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
     let start = Instant::now();
     let mut room = Room(vec![0; BUFFER]);
-    while !stop.load(Ordering::Acquire) {
+    while !stop.is_told() {
         let next = callers.iter().filter_map(|caller| caller.due).min();
         let wait = next.map_or(GLANCE, |at| at.since(elapsed(start)).min(GLANCE));
         let ready: Vec<bool> = {
@@ -221,18 +200,11 @@ fn not_now(done: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// A datagram to the sink, without a checksum, which IPv4 allows (RFC 768).
+/// A datagram to the sink.
 fn inner_packet(source: Ipv4Addr) -> Vec<u8> {
-    let mut packet = vec![0; INNER];
-    let [high, low] = (INNER as u16).to_be_bytes();
-    packet[..10].copy_from_slice(&[0x45, 0, high, low, 0, 0, 0, 0, 64, UDP]);
-    packet[12..16].copy_from_slice(&source.octets());
-    packet[16..20].copy_from_slice(&ADDRESS.octets());
-    let sum: u32 = packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-    packet[20..22].copy_from_slice(&SINK_PORT.to_be_bytes());
-    packet[22..24].copy_from_slice(&SINK_PORT.to_be_bytes());
-    packet[24..26].copy_from_slice(&((INNER - 20) as u16).to_be_bytes());
+    let headers = PacketBuilder::ipv4(source.octets(), ADDRESS.octets(), TTL).udp(SINK_PORT, SINK_PORT);
+    let payload = vec![0; INNER - headers.size(0)];
+    let mut packet = Vec::new();
+    headers.write(&mut packet, &payload).expect("memory takes everything");
     packet
 }
