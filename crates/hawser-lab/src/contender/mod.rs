@@ -91,7 +91,7 @@ static KINDS: [(&str, Make); 4] =
     [("tcp", tcp::make), ("mptcp", mptcp::make), ("hawser", hawser::make), ("ecmp", ecmp::make)];
 
 /// Every kind there is.
-fn kinds() -> impl Iterator<Item = &'static (&'static str, Make)> {
+pub(crate) fn kinds() -> impl Iterator<Item = &'static (&'static str, Make)> {
     KINDS.iter().chain(&tunnel::KINDS)
 }
 

@@ -22,7 +22,6 @@ use super::lossless;
 use super::memory::MemoryFile;
 use super::network::Network;
 use super::plan::{Load, Pace, Place, Plan};
-use super::programs::Baselines;
 use super::tunnel;
 use super::worker::Worker;
 use crate::cleanup::Folder;
@@ -58,7 +57,7 @@ struct Scene<'b> {
 
 impl Bench {
     /// Steps 1 to 3.
-    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, plan) = (Candidate::of(series.contender)?, Plan::of(&series.workload)?);
         let scene = self.scene(candidate, plan, connections(series.case.x)?)?;
@@ -97,7 +96,7 @@ impl Bench {
 
     /// Step 1.
     fn scene(&self, candidate: Candidate, plan: Plan, connections: u16) -> Result<Scene<'_>, LabError> {
-        let baselines = self.baselines.get_or_init(|| Baselines::new(&self.cache));
+        let baselines = &self.baselines;
         let programs = [baselines.end(candidate.sender)?, baselines.end(candidate.receiver)?];
         let folder = Folder::new()?;
         if candidate.sender == Code::Session {

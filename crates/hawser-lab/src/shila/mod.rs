@@ -3,7 +3,7 @@
 //!
 //! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says
 //!    when.
-//! 2. [`Bench::execute`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
+//! 2. [`Bench::run`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
 //!    run, and a file goes from client to server.
 //! 3. `run` counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against
 //!    the best ones.
@@ -20,7 +20,6 @@ use run::Ground;
 
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Outcome, Planned};
 use crate::scenario::{Scenario, WorkloadPlan};
 use crate::workload::options::Options;
 
@@ -53,12 +52,6 @@ impl Bench {
             candidate::paths(case.x)?;
         }
         Ok(Self { hawser: programs.hawser.clone(), ground: OnceCell::new() })
-    }
-
-    /// Step 2.
-    #[must_use]
-    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        self.run(planned).into()
     }
 
     /// The network: comes up once.

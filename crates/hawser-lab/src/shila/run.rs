@@ -80,7 +80,7 @@ impl Ground {
 impl Bench {
     /// The run.
     #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
-    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, bytes) = (Candidate::of(series.contender)?, bytes(&series.workload)?);
         let count = candidate::paths(series.case.x)?;
@@ -96,14 +96,12 @@ impl Bench {
             }
         };
         let wire = (ground.sent()? - before) as f64;
-        let mut findings = Findings::default();
         let throughput = wire * BITS / sent.seconds / MEGA;
-        let named = [
+        let mut findings = Findings::named([
             ("goodput_mbps", sent.mbps()),
             ("throughput_mbps", throughput),
             ("overhead_percent", (wire / bytes as f64 - 1.0) * 100.0),
-        ];
-        findings.metrics.extend(named.map(|(name, value)| (name.to_owned(), value)));
+        ]);
         if let Some(choice) = choice {
             findings.add(choice.findings(Choice::best(&ground.paths, usize::from(count))));
         }
