@@ -6,6 +6,7 @@
 //! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work. Its first
 //!    seconds may be told apart.
 
+mod beside;
 mod bulk;
 mod busy;
 mod connect;
@@ -108,8 +109,8 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
     let workload = later::Later::around(workload, after);
-    let workload = load::Loaded::parse(workload, &mut options)?;
-    let workload = ping::Beside::parse(workload, after, &mut options)?;
+    let workload = load::beside(workload, &mut options)?;
+    let workload = ping::beside(workload, after, &mut options)?;
     let workload = busy::Busy::parse(workload, &mut options)?;
     options.finish()?;
     Ok(workload)

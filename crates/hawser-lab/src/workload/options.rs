@@ -11,12 +11,13 @@ use toml::{Table, Value};
 
 use crate::error::LabError;
 use crate::scenario::WorkloadPlan;
+use crate::scenario::values::{TIMES, amount};
 
 /// Factors of a rate's or a size's letter.
 const THOUSAND: f64 = 1e3;
 /// Bits a second in a Mbit/s.
 const MEGABIT: f64 = 1e6;
-/// Units of bytes, longer ones first.
+/// Units of bytes.
 const BYTES: [(&str, f64); 4] =
     [("GB", THOUSAND * THOUSAND * THOUSAND), ("MB", THOUSAND * THOUSAND), ("kB", THOUSAND), ("B", 1.0)];
 const RIGHT_BYTES: &str = "bytes above zero: 1000 or \"64kB\"";
@@ -124,7 +125,7 @@ impl Options {
         let Some(value) = self.take(name) else { return Ok(None) };
         let bytes = match &value {
             Value::Integer(bytes) => u64::try_from(*bytes).ok(),
-            Value::String(text) => measured(text, &BYTES).map(|bytes| bytes as u64),
+            Value::String(text) => amount(text, &BYTES).map(|bytes| bytes as u64),
             _ => None,
         };
         bytes.filter(|&bytes| bytes > 0).ok_or_else(|| self.wrong(name, &value, RIGHT_BYTES)).map(Some)
@@ -133,7 +134,7 @@ impl Options {
     /// Bytes of a list's text.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number of bytes")]
     pub(super) fn bytes_of(&self, name: &str, text: &str) -> Result<u64, LabError> {
-        let bytes = measured(text, &BYTES).map(|bytes| bytes as u64).filter(|&bytes| bytes > 0);
+        let bytes = amount(text, &BYTES).map(|bytes| bytes as u64).filter(|&bytes| bytes > 0);
         bytes.ok_or_else(|| self.wrong(name, &Value::from(text), RIGHT_BYTES))
     }
 
@@ -144,8 +145,8 @@ impl Options {
     }
 
     pub(super) fn time_of(&self, name: &str, value: &Value) -> Result<Duration, LabError> {
-        let units = [("us", 1e-6), ("ms", 1e-3), ("min", 60.0), ("s", 1.0)];
-        let time = value.as_str().and_then(|text| measured(text, &units)).map(Duration::from_secs_f64);
+        let seconds = value.as_str().and_then(|text| amount(text, &TIMES));
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         time.filter(|time| !time.is_zero())
             .ok_or_else(|| self.wrong(name, value, "a time above zero: \"250us\", \"10ms\", \"4s\" or \"2min\""))
     }
@@ -154,7 +155,7 @@ impl Options {
     pub(crate) fn rate(&mut self, name: &'static str) -> Result<Option<Rate>, LabError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let units = [("k", THOUSAND), ("M", MEGABIT), ("G", THOUSAND.powi(3)), ("", 1.0)];
-        let rate = value.as_str().and_then(|text| measured(text, &units)).filter(|&bits| bits >= 1.0);
+        let rate = value.as_str().and_then(|text| amount(text, &units)).filter(|&bits| bits >= 1.0);
         let rate = rate.ok_or_else(|| self.wrong(name, &value, "bits a second: \"64k\", \"2M\" or \"1G\""))?;
         Ok(Some(Rate::mbit(rate / MEGABIT)))
     }
@@ -165,15 +166,6 @@ impl Options {
         let names = names.and_then(Iterator::collect);
         names.ok_or_else(|| self.wrong(name, &value, "a list of names"))
     }
-}
-
-/// A number with one of these units: the first that fits.
-fn measured(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (number, factor) = units.iter().find_map(|(unit, factor)| {
-        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        Some((number, factor))
-    })?;
-    Some(number * factor).filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 #[cfg(test)]
