@@ -35,6 +35,7 @@ pub mod experiment;
 pub mod go;
 pub mod hub;
 pub mod localnet;
+mod options;
 pub mod portals;
 mod probe;
 mod process;

@@ -23,7 +23,6 @@ mod ecmp;
 mod hawser;
 mod links;
 mod mptcp;
-pub(crate) mod options;
 mod tcp;
 mod tunnel;
 mod undo;

@@ -18,13 +18,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::shim::cut::What;
-use crate::contender::{Programs, options as contender};
+use crate::contender::Programs;
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
+use crate::options::Options;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
 use crate::shim::Carried;
 use crate::topology::Flow;
-use crate::workload::options::Options;
 
 /// Figures by name.
 type Figures = BTreeMap<&'static str, f64>;
@@ -147,7 +147,7 @@ fn work(work: impl Fn(&Asked) -> Result<Figures, LabError> + 'static) -> Work {
 }
 
 fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     let Some((_, read)) = KINDS.iter().find(|(kind, _)| *kind == plan.kind) else {
         let known = kinds().collect::<Vec<_>>().join(", ");
         return Err(options.fault(format!("no kind `{}` beside these: {known}", plan.kind)));
@@ -159,7 +159,7 @@ fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
 
 /// What a contender's option says of both portals' `[traffic]`.
 fn traffic(plan: &ContenderPlan) -> Result<String, LabError> {
-    let mut options = contender::Options::new(plan);
+    let mut options = Options::of_contender(plan);
     if !["hawser", SHIM].contains(&plan.kind.as_str()) {
         return Err(
             options.fault(format!("kind {:?} does not take part in this workload, but hawser or shim", plan.kind))

@@ -20,8 +20,8 @@ use run::Ground;
 
 use crate::contender::Programs;
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::{Scenario, WorkloadPlan};
-use crate::workload::options::Options;
 
 /// What scenarios call their contenders' kind.
 pub const CONTENDER: &str = "shila";
@@ -71,7 +71,7 @@ pub fn is_ours(scenario: &Scenario) -> bool {
 
 /// How long a workload's file is.
 fn bytes(plan: &WorkloadPlan) -> Result<u64, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     if plan.kind != WORKLOAD {
         return Err(options.fault(format!("no kind `{}` between SCION hosts; there is: {WORKLOAD}", plan.kind)));
     }

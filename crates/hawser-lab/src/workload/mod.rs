@@ -17,7 +17,7 @@ mod http3;
 mod iperf3;
 mod later;
 mod load;
-pub(crate) mod options;
+mod options;
 mod packets;
 mod ping;
 mod request;
@@ -94,7 +94,7 @@ pub trait Workload: Send {
 /// # Errors
 /// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
 pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     let after = later::after(&mut options)?;
     let workload: Box<dyn Workload> = match plan.kind.as_str() {
         "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
@@ -121,7 +121,7 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
 /// # Errors
 /// Where its option means nothing.
 pub fn after(plan: &WorkloadPlan) -> Result<Duration, LabError> {
-    later::after(&mut Options::of(plan)).map(Option::unwrap_or_default)
+    later::after(&mut Options::of_workload(plan)).map(Option::unwrap_or_default)
 }
 
 fn stack(kind: Transport) -> Stack {

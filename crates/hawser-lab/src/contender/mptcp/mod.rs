@@ -12,11 +12,11 @@ use rustix::io::Errno;
 
 use self::manager::{Limits, Manager};
 use super::links::{choose, has_lan};
-use super::options::Options;
 use super::undo::Undo;
 use super::{Contender, Offer, Programs, Transport};
 use crate::background::Background;
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 
@@ -66,9 +66,9 @@ struct Running {
 }
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
+    let mut options = Options::of_contender(plan);
     let link = options.string("link")?;
-    let subflows = options.number("subflows", MOST)?;
+    let subflows = options.up_to("subflows", MOST)?;
     let path_manager = match options.word("path-manager", &["fullmesh", "ndiffports", "default"])? {
         "ndiffports" => PathManager::NDiffPorts(subflows.unwrap_or(SUBFLOWS)),
         _ if subflows.is_some() => return Err(options.fault("subflows is for path-manager = \"ndiffports\"")),
@@ -79,7 +79,7 @@ pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contend
     if let Some(on) = options.flag("checksums")? {
         sysctls.push(("mptcp/checksum_enabled", u8::from(on).to_string()));
     }
-    if let Some(retries) = options.number("syn-retries", MOST_SYN_RETRIES)? {
+    if let Some(retries) = options.up_to("syn-retries", MOST_SYN_RETRIES)? {
         sysctls.push(("ipv4/tcp_syn_retries", retries.to_string()));
     }
     if let Some(scheduler) = options.string("scheduler")? {

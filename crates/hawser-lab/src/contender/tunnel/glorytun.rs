@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use hawser_wire::{Rate, Way};
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::portals::new_key;
 use crate::scenario::ContenderPlan;
 use crate::text::hex;
@@ -54,7 +54,7 @@ fn path(address: &str, [up, down]: [u64; 2]) -> String {
 impl Adapter for Glorytun {
     const KIND: &'static str = "glorytun";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         let program = options.path("program")?;
         let chacha = options.word("cipher", &["auto", "chacha20"])? == "chacha20";
         Ok(Self { program, chacha })

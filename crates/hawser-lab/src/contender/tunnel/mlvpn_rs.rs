@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use hawser_config::PublicKey;
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::StageLink;
@@ -84,12 +84,12 @@ fn section(name: &str, interface: &str, port: u16, more: &str) -> String {
 impl Adapter for MlvpnRs {
     const KIND: &'static str = "mlvpn-rs";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             program: options.path("program")?,
-            reorder_ms: options.number("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
-            tunes_reordering: options.flag("auto-reorder")?.unwrap_or(false),
-            is_redundant: options.flag("redundant")?.unwrap_or(false),
+            reorder_ms: options.up_to("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
+            tunes_reordering: options.yes("auto-reorder", false)?,
+            is_redundant: options.yes("redundant", false)?,
         })
     }
 

@@ -12,10 +12,10 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::super::Programs;
 use super::super::links::{family, host, tun_ends};
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::Ends;
@@ -92,14 +92,14 @@ impl Mqvpn {
 impl Adapter for Mqvpn {
     const KIND: &'static str = "mqvpn";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             program: options.path("program")?,
             scheduler: options.word("scheduler", &SCHEDULERS)?,
             congestion: options.word("congestion", &CONGESTION)?,
             reorder: options.word("reorder", &REORDER_PROFILES)?,
-            reorder_port: options.number("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
-            hybrid: options.flag("hybrid")?.unwrap_or(false),
+            reorder_port: options.up_to("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
+            hybrid: options.yes("hybrid", false)?,
         })
     }
 

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use super::super::Programs;
 use super::super::links::{choose, steer};
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::portals::new_key;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
@@ -27,7 +27,7 @@ pub(super) struct WireGuardGo {
 impl Adapter for WireGuardGo {
     const KIND: &'static str = "wireguard-go";
 
-    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
         let link = options.string("link")?;
         Ok(Self { label: plan.label.clone(), link, cache: programs.cache.clone() })
     }
