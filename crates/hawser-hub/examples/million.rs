@@ -1,16 +1,17 @@
 //! A million peers over 200 members in racks of 20, in virtual time: a member dies, or a rack. Who moves, and how fast?
 //! `cargo run --release -p hawser-hub --example million -- [--peers 1000000] [--json FILE]`.
 //!
-//! 1. Peers start within a second, claim as placement says, and settle. Round trips are 10 to 100 ms, one message of a
+//! 1. Peers start within a refresh, claim as placement says, and settle. Round trips are 10 to 100 ms, one message of a
 //!    hundred is lost.
-//! 2. At `DEATH` the members of the case fall silent. A busy peer sends a packet each 100 ms; an idle one only its
-//!    refreshes.
+//! 2. Then the members of the case fall silent. Some peers send a packet each 100 ms; for some one comes: routers bring
+//!    it to the standby 90 to 120 ms after the death, which says so; and some have nothing to say but their claims.
 //! 3. Each of their peers has moved when the other member has confirmed its claim.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 #[path = "../../hawser-sim/examples/shared/json.rs"]
 mod json;
 
+use hawser_core::session::constants::IDLE_KEEPALIVE;
 use hawser_core::units::Time;
 use hawser_hub::claim::{ClaimAck, ClaimFrame, Claimant, Ownership, Phase, Timing};
 use hawser_hub::placement::{Member, Rack, Weight, place};
@@ -20,20 +21,52 @@ use std::time::Duration;
 
 const MEMBERS: u32 = 200;
 const RACK: u32 = 20;
-/// All of these are in milliseconds.
-const STARTED: u64 = 1_000;
-const DEATH: u64 = 3_000;
-const END: u64 = 6_000;
+/// All of these are in milliseconds: from the last start to the death, and that to the end, but for a refresh.
+const SETTLED: u64 = 2_000;
+const AFTER: u64 = 3_000;
 const PACKETS: u64 = 100;
+/// Routers bring a dead member's packets elsewhere after this and something below the other (BFD at 30 ms).
+const ROUTED: [u64; 2] = [90, 31];
+/// How long a standby waits until it says what it is brought, and says it again (`gate`, BROUGHT).
+const BROUGHT: u64 = 100;
 
 /// What dies.
 type Case = (&'static str, fn(u32) -> bool);
 
+/// What peers have to do beside their claims.
+#[derive(Copy, Clone, PartialEq)]
+enum Has {
+    PacketsUp,
+    PacketsDown,
+    Nothing,
+}
+
+const KINDS: [(&str, Has); 3] = [
+    ("peers send a packet each 100 ms", Has::PacketsUp),
+    ("peers are sent a packet each 100 ms", Has::PacketsDown),
+    ("peers have nothing but their claims", Has::Nothing),
+];
+
+impl Has {
+    /// Between two claims.
+    fn refresh(self) -> Duration {
+        if self == Has::Nothing { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh }
+    }
+}
+
 enum Event {
     Wake,
-    Claim { side: usize, frame: ClaimFrame },
-    Ack { side: usize, ack: ClaimAck },
+    Claim {
+        side: usize,
+        frame: ClaimFrame,
+    },
+    Ack {
+        side: usize,
+        ack: ClaimAck,
+    },
     Packet,
+    /// The standby is brought packets.
+    Brought,
 }
 
 /// One peer, and what its two members are to it.
@@ -51,23 +84,26 @@ struct World {
     /// Of each millisecond, which peer's.
     due: Vec<Vec<(u32, Event)>>,
     dead: fn(u32) -> bool,
+    death: u64,
     random: u64,
     messages: u64,
 }
 
 impl World {
-    fn new(peers: u32, dead: fn(u32) -> bool, busy: bool) -> Self {
+    fn new(peers: u32, dead: fn(u32) -> bool, has: Has) -> Self {
         let member = |id: u32| Member { id: MemberId(u64::from(id)), rack: Rack(id / RACK), weight: Weight(1) };
         let members: Vec<_> = (0..MEMBERS).map(member).collect();
-        let due = (0..=END).map(|_| Vec::new()).collect();
-        let mut world = World { peers: Vec::new(), due, dead, random: 1, messages: 0 };
+        let refresh = has.refresh().as_millis() as u64;
+        let death = refresh + SETTLED;
+        let due = (0..=death + AFTER + refresh).map(|_| Vec::new()).collect();
+        let mut world = World { peers: Vec::new(), due, dead, death, random: 1, messages: 0 };
         for number in 0..peers {
             let placement = place(PeerTag(u64::from(number)), &members).expect("there are members");
             let ids = [placement.active, placement.standby.expect("there are racks")];
             let one_way = [(); 2].map(|()| 5 + world.below(46));
-            let start = world.below(STARTED);
+            let start = world.below(refresh);
             let mut claimant = Claimant::new(Epoch::FIRST, ids[0], ids[1], Timing::DEFAULT);
-            claimant.set_pace(silence(one_way), silence(one_way) / 2, Timing::DEFAULT.refresh);
+            claimant.set_pace(silence(one_way), silence(one_way) / 2, has.refresh());
             world.peers.push(Peer {
                 claimant,
                 members: ids.map(|id| id.0 as u32),
@@ -77,9 +113,16 @@ impl World {
                 moved_at: None,
             });
             world.schedule(start, number, Event::Wake);
-            if busy && dead(ids[0].0 as u32) {
-                let first = DEATH + world.below(PACKETS);
-                world.schedule(first, number, Event::Packet);
+            let first = death + world.below(PACKETS);
+            match has {
+                _ if !dead(ids[0].0 as u32) => {}
+                Has::PacketsUp => world.schedule(first, number, Event::Packet),
+                Has::PacketsDown => {
+                    // The second packet may come just after the standby looked, and counts when it looks again.
+                    let at = first + ROUTED[0] + world.below(ROUTED[1]) + 2 * BROUGHT;
+                    world.schedule(at, number, Event::Brought);
+                }
+                Has::Nothing => {}
             }
         }
         world
@@ -102,15 +145,15 @@ impl World {
     /// Puts a message on the way, if it is not lost and nobody at its ends is dead.
     fn send(&mut self, now: u64, peer: u32, side: usize, event: Event) {
         let Peer { members, one_way, .. } = &self.peers[peer as usize];
-        let (at, dead) = (now + one_way[side], now >= DEATH && (self.dead)(members[side]));
-        self.messages += u64::from((DEATH - 1_000..DEATH).contains(&now));
+        let (at, dead) = (now + one_way[side], now >= self.death && (self.dead)(members[side]));
+        self.messages += u64::from((self.death - 1_000..self.death).contains(&now));
         if !dead && self.below(100) > 0 {
             self.schedule(at, peer, event);
         }
     }
 
     fn run(&mut self) {
-        for now in 0..=END {
+        for now in 0..self.due.len() as u64 {
             for (peer, event) in std::mem::take(&mut self.due[now as usize]) {
                 self.happen(now, peer, event);
             }
@@ -130,8 +173,20 @@ impl World {
                 peer.claimant.handle_sent(time, to);
                 self.schedule(now + PACKETS, number, Event::Packet);
             }
-            Event::Ack { side, ack } => peer.claimant.handle_ack(time, ids[side], ack),
-            Event::Claim { side, .. } if now >= DEATH && (self.dead)(peer.members[side]) => return,
+            Event::Brought if peer.moved_at.is_some() || (self.dead)(peer.members[1]) => return,
+            Event::Brought => {
+                peer.ownerships[1].handle_brought();
+                let ack = peer.ownerships[1].poll_ack(time);
+                ack.into_iter().for_each(|ack| self.send(now, number, 1, Event::Ack { side: 1, ack }));
+                return self.schedule(now + BROUGHT, number, Event::Brought);
+            }
+            Event::Ack { side, ack } => {
+                peer.claimant.handle_ack(time, ids[side], ack);
+                if ack.brought {
+                    peer.claimant.handle_move(time);
+                }
+            }
+            Event::Claim { side, .. } if now >= self.death && (self.dead)(peer.members[side]) => return,
             Event::Claim { side, frame } => {
                 let _ = peer.ownerships[side].handle_claim(time, frame);
                 let ack = peer.ownerships[side].poll_ack(time).expect("each claim is answered");
@@ -164,7 +219,7 @@ impl World {
     fn report(&self, case: &str) -> String {
         let lost = self.peers.iter().filter(|peer| (self.dead)(peer.members[0]) && !(self.dead)(peer.members[1]));
         let mut waits: Vec<_> =
-            lost.map(|peer| peer.moved_at.map_or(u64::MAX, |at| at.saturating_sub(DEATH))).collect();
+            lost.map(|peer| peer.moved_at.map_or(u64::MAX, |at| at.saturating_sub(self.death))).collect();
         waits.sort_unstable();
         let within = waits.iter().filter(|wait| **wait <= 1_000).count() as f64 / waits.len() as f64;
         let needless =
@@ -225,10 +280,10 @@ fn main() {
     let mut runs = Vec::new();
     let cases: [Case; 2] = [("a member dies", |member| member == 0), ("a rack dies", |member| member < RACK)];
     for (case, dead) in cases {
-        for (kind, busy) in [("busy", true), ("idle", false)] {
-            let mut world = World::new(peers, dead, busy);
+        for (kind, has) in KINDS {
+            let mut world = World::new(peers, dead, has);
             world.run();
-            runs.push(world.report(&format!("{case}, {kind} peers")));
+            runs.push(world.report(&format!("{case}, {kind}")));
         }
     }
     let Some(file) = file else { return };

@@ -95,10 +95,16 @@ struct Level {
     turns: u64,
 }
 
+/// Flows that come into being together: a table of all takes 600 kB of a session that may never send any.
+const PAGE: usize = 64;
+
 /// All flows. One owner. Idle flows are in no list and are never looked at.
 #[derive(Debug)]
 pub(super) struct Flows {
-    table: Vec<Flow>,
+    /// None where no flow ever had anything waiting.
+    pages: [Option<Box<[Flow; PAGE]>>; FLOW_BUCKETS / PAGE],
+    /// What such a flow is.
+    idle: Flow,
     levels: [Level; LEVELS],
     precedence: Precedence,
 }
@@ -124,15 +130,18 @@ impl Flows {
         };
         let empty = List { head: NO_FLOW, tail: NO_FLOW };
         let level = Level { new: empty, old: empty, old_len: 0, turns: 0 };
-        Flows { table: vec![idle; FLOW_BUCKETS], levels: [level; LEVELS], precedence: Precedence::default() }
+        let pages = [const { None }; FLOW_BUCKETS / PAGE];
+        Flows { pages, idle, levels: [level; LEVELS], precedence: Precedence::default() }
     }
 
     pub(super) fn get(&self, bucket: FlowBucket) -> &Flow {
-        &self.table[bucket.index()]
+        let page = &self.pages[bucket.index() / PAGE];
+        page.as_deref().map_or(&self.idle, |page| &page[bucket.index() % PAGE])
     }
 
     pub(super) fn get_mut(&mut self, bucket: FlowBucket) -> &mut Flow {
-        &mut self.table[bucket.index()]
+        let page = &mut self.pages[bucket.index() / PAGE];
+        &mut page.get_or_insert_with(|| Box::new([self.idle; PAGE]))[bucket.index() % PAGE]
     }
 
     /// The order in which one pull looks at priorities, where a turn is worth `quantum`.

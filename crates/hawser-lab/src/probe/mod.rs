@@ -36,10 +36,11 @@ type Strain = fn(&Asked) -> Result<Figures, LabError>;
 type Read = fn(&mut Options) -> Result<Work, LabError>;
 
 /// Step 1.
-static KINDS: [(&str, Read); 12] = [
+static KINDS: [(&str, Read); 13] = [
     ("beside-reno", |options| flow(options).map(|flow| work(move |asked| coupling::beside(asked, flow)))),
     ("outage", |_| Ok(work(outages::suffer))),
     ("peers", |_| Ok(work(peers::share))),
+    ("standby", |_| Ok(work(peers::stand_by))),
     ("scion-paths", |options| {
         let (flow, paths) = (flow(options)?, links(options)?);
         Ok(work(move |asked| scion::several(asked, paths, flow)))

@@ -1,15 +1,18 @@
 //! Many cores in one thread, each with a socket of its own and bulk to send, without TUN devices.
 //!
-//! 1. `start`: a core for each key, told of one link and of the hub.
+//! 1. `start`: a core for each key, told of one link and of the remote portal; of two as a hub's members, the first of
+//!    which it claims.
 //! 2. The thread waits for datagrams or the next deadline.
 //! 3. Cores that got any, or that are due, get on: they take in, are fed, and send.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use etherparse::PacketBuilder;
-use hawser_config::{PrivateKey, PublicKey as ConfigKey};
+use hawser_config::PrivateKey;
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
@@ -18,16 +21,17 @@ use hawser_core::policy::Tuning;
 use hawser_core::resequence::Sink;
 use hawser_core::session::{Buffers, Settings, Transmit};
 use hawser_core::transport::Transport;
-use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, Time};
-use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
+use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, PeerId, Time};
+use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection, Version};
+use hawser_hub::pair::{Member, Pair};
+use hawser_hub::units::{Epoch, MemberId};
 use hawser_sim::random::Seeded;
 use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::hub::{ADDRESS, SINK_PORT, inner_address};
+use super::remote::{ADDRESS, Remote, SINK_PORT, inner_address};
 use crate::background::{Background, Stop};
 use crate::error::LabError;
-use crate::portals::PORT;
 use crate::topology::ENDPOINT;
 
 /// The largest datagram, and room for it.
@@ -38,34 +42,72 @@ const LINK_MTU: u16 = 1500;
 const INNER: usize = 1280;
 /// What a core is kept fed with, bytes, beside what it has in flight: some tens of packets.
 const BACKLOG: ByteCount = ByteCount(48_000);
+/// Beside a hub a packet comes so often, as of a call (RFC 3551 section 4.2): what a full link loses is not asked then.
+const CALL: Duration = Duration::from_millis(20);
+/// And cores begin so long after one another, so that no portal is under load (docs/wire.md) and both answer at once.
+const APART: Duration = Duration::from_millis(61);
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
 const TTL: u8 = 64;
 
 /// The thread. Runs from the start; stopped on drop.
-pub(super) struct Generator(Background<()>);
+pub(super) struct Generator {
+    told: Arc<Told>,
+    thread: Background<()>,
+}
+
+/// What the thread tells.
+struct Told {
+    /// How often a peer's packets went to another member than before.
+    moves: AtomicU64,
+    /// Each core's datagrams to and from each remote portal.
+    datagrams: Vec<[AtomicU64; 2]>,
+}
 
 impl Generator {
-    /// Step 1, in a namespace from which the hub can be reached.
-    pub(super) fn start(namespace: &Namespace, keys: &[PrivateKey], hub: &ConfigKey) -> Result<Self, LabError> {
+    /// Step 1, in a namespace from which the remote portals can be reached: one, or the two members of a hub.
+    pub(super) fn start(namespace: &Namespace, keys: &[PrivateKey], remotes: &[&Remote]) -> Result<Self, LabError> {
         let failed = |error| LabError::system("open sockets of the generator", error);
-        let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, hub)).collect();
+        let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, remotes)).collect();
         let callers: io::Result<Vec<Caller>> = namespace.run(make)?;
         let callers = callers.map_err(failed)?;
-        Background::start(namespace, "generator", move |stop| generate(callers, stop)).map(Self)
+        let told = Arc::new(Told {
+            moves: AtomicU64::default(),
+            datagrams: callers.iter().map(|_| Default::default()).collect(),
+        });
+        let own = Arc::clone(&told);
+        let thread = Background::start(namespace, "generator", move |stop| generate(callers, stop, &own))?;
+        Ok(Self { told, thread })
+    }
+
+    /// How often a peer's packets went to another member than before.
+    pub(super) fn moves(&self) -> u64 {
+        self.told.moves.load(Ordering::Relaxed)
+    }
+
+    /// Each core's datagrams to and from each remote portal so far.
+    pub(super) fn datagrams(&self) -> Vec<[u64; 2]> {
+        let read = |counts: &[AtomicU64; 2]| counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        self.told.datagrams.iter().map(read).collect()
     }
 
     /// Stops it, and says whether all went well.
     pub(super) fn stop(self) -> Result<(), LabError> {
-        self.0.finish().map_err(|error| LabError::system("generate sessions", error))
+        self.thread.finish().map_err(|error| LabError::system("generate sessions", error))
     }
 }
 
 /// A core with its socket. Begins with an initiation due; the thread owns it.
 struct Caller {
+    /// Its place among the cores.
+    number: usize,
     endpoint: Endpoint,
+    /// Where it has a hub.
+    pair: Option<Pair>,
+    remotes: Vec<SocketAddr>,
     socket: UdpSocket,
     packet: Vec<u8>,
+    calls_at: Time,
     due: Option<Time>,
 }
 
@@ -86,27 +128,29 @@ impl Sink for Nowhere {
 }
 
 impl Caller {
-    fn new(number: usize, key: &PrivateKey, hub: &ConfigKey) -> io::Result<Self> {
+    fn new(number: usize, key: &PrivateKey, remotes: &[&Remote]) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.connect((ENDPOINT, PORT))?;
         socket.set_nonblocking(true)?;
-        let hub = PeerConfig {
-            public_key: PublicKey(*hub.as_bytes()),
+        let addresses: Vec<_> = remotes.iter().map(|remote| SocketAddr::from((ENDPOINT, remote.port()))).collect();
+        let peer = |(remote, address): (&&Remote, &SocketAddr)| PeerConfig {
+            public_key: PublicKey(*remote.key().as_bytes()),
             psk: Psk::default(),
-            endpoints: vec![SocketAddr::from((ENDPOINT, PORT))],
+            endpoints: vec![*address],
             ranks: Vec::new(),
             allowed_ips: vec![IpAddr::from(ADDRESS).into()],
         };
+        let peers: Vec<_> = remotes.iter().zip(&addresses).map(peer).collect();
+        let named =
+            |(peer, place): (&PeerConfig, u32)| Member { id: MemberId::of(&peer.public_key), peer: PeerId(place) };
+        let members: Vec<_> = peers.iter().zip(0..).map(named).collect();
         let seed = number as u64;
+        let ciphers = CipherSet::for_machine(true);
+        let offer = Offer { protection: Protection::Encrypt, ciphers, instance: InstanceId(seed) };
         let config = Config {
             identity: Identity::new(*key.as_bytes()),
-            offer: Offer {
-                protection: Protection::Encrypt,
-                ciphers: CipherSet::for_machine(true),
-                instance: InstanceId(seed),
-            },
+            offer: if members.len() > 1 { offer.speaking(Version::OURS_IN_HUB) } else { offer },
             settings: Settings { congestion: Kind::Bbr, max_link_mtu: LINK_MTU, tuning: Tuning::default() },
-            peers: vec![hub],
+            peers,
         };
         let mut endpoint = Endpoint::new(config, Box::new(Seeded::new(seed)));
         let (id, group) = (LinkId::default(), LinkGroup::default());
@@ -124,45 +168,90 @@ impl Caller {
                 up: true,
             },
         );
-        Ok(Self { endpoint, socket, packet: inner_packet(inner_address(number)), due: Some(Time::ZERO) })
+        let pair = Pair::new(&mut endpoint, Epoch::FIRST, &members);
+        let packet = inner_packet(inner_address(number));
+        let begins = if pair.is_some() { Time::ZERO + APART * number as u32 } else { Time::ZERO };
+        Ok(Self { number, endpoint, pair, remotes: addresses, socket, packet, calls_at: begins, due: Some(begins) })
     }
 
     /// Step 3.
-    fn get_on(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
-        self.take_in(now, room)?;
+    fn get_on(&mut self, now: Time, room: &mut Room, told: &Told) -> io::Result<()> {
+        self.take_in(now, room, told)?;
         self.endpoint.handle_timeout(now, &mut Nowhere);
-        let snapshot = self.endpoint.snapshot(now);
-        if let Some(session) = snapshot.peers.iter().flatten().next() {
-            let mut waiting = session.queued;
-            while waiting < BACKLOG {
-                self.endpoint.read_buffer()[..INNER].copy_from_slice(&self.packet);
-                self.endpoint.handle_inner(now, INNER, Offload::default());
-                waiting += ByteCount(INNER as u64);
-            }
+        match self.pair {
+            Some(_) => self.call(now),
+            None => self.fill(now),
         }
-        while let Some(Transmit { segment_size, len, .. }) = self.endpoint.poll_transmit(now, room) {
+        self.decide(now, told);
+        while let Some(Transmit { segment_size, len, remote, .. }) = self.endpoint.poll_transmit(now, room) {
             for datagram in room.0[..len].chunks(segment_size) {
                 // A full socket loses it, as a full queue on the way would.
-                not_now(self.socket.send(datagram))?;
+                not_now(self.socket.send_to(datagram, remote))?;
+                self.count(told, remote);
             }
         }
-        while self.endpoint.poll_event().is_some() {}
-        self.due = self.endpoint.poll_timeout(now).map(|(at, _)| at);
+        self.decide(now, told);
+        let due = self.endpoint.poll_timeout(now).map(|(at, _)| at);
+        let of_hub = self.pair.iter().flat_map(|pair| [pair.poll_timeout(), self.calls_at]);
+        self.due = due.into_iter().chain(of_hub).min();
         Ok(())
     }
 
-    fn take_in(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
-        let hub = SocketAddr::from((ENDPOINT, PORT));
-        while let Some(len) = not_now(self.socket.recv(&mut room.0))? {
+    /// A datagram went to this remote portal, or came from it.
+    fn count(&self, told: &Told, remote: SocketAddr) {
+        if let Some(place) = self.remotes.iter().position(|known| *known == remote) {
+            told.datagrams[self.number][place].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What the remote portal takes, and a little more, waits.
+    fn fill(&mut self, now: Time) {
+        let snapshot = self.endpoint.snapshot(now);
+        let Some(session) = snapshot.peers.iter().flatten().next() else { return };
+        let mut waiting = session.queued;
+        while waiting < BACKLOG {
+            self.give(now);
+            waiting += ByteCount(INNER as u64);
+        }
+    }
+
+    /// The next packet of the call, if it is time.
+    fn call(&mut self, now: Time) {
+        while self.calls_at <= now {
+            self.give(now);
+            self.calls_at = self.calls_at + CALL;
+        }
+    }
+
+    fn give(&mut self, now: Time) {
+        self.endpoint.read_buffer()[..INNER].copy_from_slice(&self.packet);
+        self.endpoint.handle_inner(now, INNER, Offload::default());
+    }
+
+    /// Whose packets are, where there is a hub.
+    fn decide(&mut self, now: Time, told: &Told) {
+        while let Some(event) = self.endpoint.poll_event() {
+            self.pair.iter_mut().for_each(|pair| pair.handle_event(now, &event));
+        }
+        if let Some(pair) = &mut self.pair {
+            pair.handle_round(now, &mut self.endpoint);
+            let moves = std::iter::from_fn(|| pair.poll_event()).count();
+            told.moves.fetch_add(moves as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn take_in(&mut self, now: Time, room: &mut Room, told: &Told) -> io::Result<()> {
+        while let Some((len, remote)) = not_now(self.socket.recv_from(&mut room.0))? {
+            self.count(told, remote);
             let (id, bytes) = (LinkId::default(), &mut room.0[..len]);
-            self.endpoint.handle_datagram(now, id, hub, None, Ecn::NotEct, bytes, &mut Nowhere);
+            self.endpoint.handle_datagram(now, id, remote, None, Ecn::NotEct, bytes, &mut Nowhere);
         }
         Ok(())
     }
 }
 
 /// Steps 2 and 3 until told to stop.
-fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
+fn generate(mut callers: Vec<Caller>, mut stop: Stop, told: &Told) -> io::Result<()> {
     let start = Instant::now();
     let mut room = Room(vec![0; BUFFER]);
     while !stop.is_told() {
@@ -180,7 +269,7 @@ fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
         for (caller, ready) in callers.iter_mut().zip(ready) {
             let now = elapsed(start);
             if ready || caller.due.is_some_and(|at| at <= now) {
-                caller.get_on(now, &mut room)?;
+                caller.get_on(now, &mut room, told)?;
             }
         }
     }
@@ -192,9 +281,9 @@ fn elapsed(start: Instant) -> Time {
 }
 
 /// None where a call would only have waited, or the hub is not there yet.
-fn not_now(done: io::Result<usize>) -> io::Result<Option<usize>> {
+fn not_now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
-        Ok(len) => Ok(Some(len)),
+        Ok(done) => Ok(Some(done)),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,11 +1,14 @@
 //! Many peers on one port: 1,000 configured, 200 sessions of one generator through one link.
 //!
-//! 1. A topology with one link of 400 Mbit/s, and a remote portal that knows 1,000 peers ([`hub`]).
-//! 2. The [`generator`] runs 200 cores, each on a socket of its own, behind the link; each sends all that it can.
-//! 3. Once all sessions are there and have settled, what each brings home is counted, as the hub tells it.
+//! 1. A topology with one link of 400 Mbit/s, and a remote portal that knows 1,000 peers ([`remote`]); or two, a hub's
+//!    members.
+//! 2. The [`generator`] runs 200 cores, each on a socket of its own, behind the link; each sends all that it can. Of a
+//!    hub they claim the first member, the second one stands by, and each sends what a call has.
+//! 3. Once all sessions are there and have settled, what each brings home is counted, as the remote portal tells it; of
+//!    a hub, what it costs to stand by.
 
 mod generator;
-mod hub;
+mod remote;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +17,7 @@ use hawser_config::PrivateKey;
 use hawser_wire::Direction;
 
 use self::generator::Generator;
-use self::hub::Hub;
+use self::remote::Remote;
 use super::{Asked, Figures};
 use crate::error::LabError;
 use crate::portals::new_key;
@@ -30,54 +33,109 @@ const MBPS: f64 = 400.0;
 const DELAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_millis(40);
 /// All initiate at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and
-/// as much again for initiations that were lost.
+/// twice as much for initiations that were lost.
 const HANDSHAKES: Duration = Duration::from_secs(30);
 /// Until the sessions that came last have found their share.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How often the hub is asked meanwhile.
+/// How often the remote portal is asked meanwhile.
 const GLANCE: Duration = Duration::from_millis(200);
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Steps 1 to 3.
+/// Steps 1 and 2 done. Runs; ended on drop, the generator first. One owner.
+struct Crowd {
+    generator: Generator,
+    remotes: Vec<Remote>,
+    startup: Duration,
+    /// What each remote portal held before any session, bytes.
+    idle: Vec<u64>,
+    _bond: Bond,
+}
+
+/// Steps 1 to 3, of one remote portal.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
 pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
-    let seed = asked.seed();
-    let plan = LinkPlan::symmetric(&Direction { seed, ..Direction::shaped(MBPS, DELAY, QUEUE) });
-    let bond = Bond::new(&[plan])?;
-    let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| new_key()).collect::<Result<_, _>>()?;
-    let (mut hub, startup) = Hub::start(&asked.program, &bond, &keys, &asked.traffic)?;
-    let idle = hub.usage()?.resident;
-    let generator = Generator::start(&bond.local, &keys[..ACTIVE], hub.key())?;
-    await_sessions(&mut hub)?;
-    thread::sleep(SETTLE);
-    let (before, from) = (hub.received()?, Instant::now());
+    let crowd = Crowd::gather(asked, 1, &format!("[traffic]\n{}", asked.traffic))?;
+    let (before, from) = (crowd.remotes[0].received()?, Instant::now());
     thread::sleep(asked.duration);
-    let (after, time) = (hub.received()?, from.elapsed());
-    let usage = hub.usage()?;
-    generator.stop()?;
+    let (after, time) = (crowd.remotes[0].received()?, from.elapsed());
+    let peer_mib = crowd.peer_mib(0)?;
     let mbps: Vec<f64> = before
         .iter()
         .zip(&after)
         .take(ACTIVE)
         .map(|(before, after)| after.saturating_sub(*before) as f64 * 8.0 / time.as_secs_f64() / 1e6)
         .collect();
-    Ok(Figures::from([
+    let figures = Figures::from([
         ("jain", jain(&mbps).unwrap_or_default()),
-        ("peer_mib", (usage.resident_most - idle) as f64 / MEBIBYTE / ACTIVE as f64),
-        ("memory_idle_mib", idle as f64 / MEBIBYTE),
-        ("startup_s", startup.as_secs_f64()),
+        ("peer_mib", peer_mib),
+        ("memory_idle_mib", crowd.idle[0] as f64 / MEBIBYTE),
+        ("startup_s", crowd.startup.as_secs_f64()),
         ("goodput_mbps", mbps.iter().sum()),
         ("least_mbps", mbps.iter().copied().fold(f64::INFINITY, f64::min)),
         ("most_mbps", mbps.iter().copied().fold(0.0, f64::max)),
-    ]))
+    ]);
+    crowd.generator.stop()?;
+    Ok(figures)
 }
 
-fn await_sessions(hub: &mut Hub) -> Result<(), LabError> {
+/// Steps 1 to 3, of a hub's two members.
+#[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
+pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
+    let crowd = Crowd::gather(asked, 2, &format!("[hub]\n[traffic]\n{}", asked.traffic))?;
+    let count = || (crowd.generator.datagrams(), crowd.generator.moves());
+    let ((before, moves), from) = (count(), Instant::now());
+    thread::sleep(asked.duration);
+    let ((after, moved), time) = (count(), from.elapsed());
+    // The middle peer's: one whose packets the other member has, after a halt of this machine, shows neither.
+    let a_second = [0, 1].map(|place| {
+        let counts = before.iter().zip(&after).map(|(before, after)| after[place] - before[place]);
+        let mut counts: Vec<u64> = counts.collect();
+        counts.sort_unstable();
+        counts[counts.len() / 2] as f64 / time.as_secs_f64()
+    });
+    let figures = Figures::from([
+        ("peer_mib", crowd.peer_mib(0)?),
+        ("standby_mib", crowd.peer_mib(1)?),
+        // Each session has one path here, and half of them come from the member.
+        ("owner_datagrams", a_second[0] / 2.0),
+        ("standby_datagrams", a_second[1] / 2.0),
+        ("standby_share", a_second[1] / a_second[0]),
+        ("moves", (moved - moves) as f64),
+    ]);
+    crowd.generator.stop()?;
+    Ok(figures)
+}
+
+impl Crowd {
+    /// Steps 1 and 2, with so many remote portals, until all sessions have settled.
+    fn gather(asked: &Asked, remotes: u8, more: &str) -> Result<Self, LabError> {
+        let plan = LinkPlan::symmetric(&Direction { seed: asked.seed(), ..Direction::shaped(MBPS, DELAY, QUEUE) });
+        let bond = Bond::new(&[plan])?;
+        let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| new_key()).collect::<Result<_, _>>()?;
+        let start = |number| Remote::start(&asked.program, &bond, number, &keys, more);
+        let started: Vec<_> = (0..remotes).map(start).collect::<Result<_, _>>()?;
+        let (mut remotes, startups): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+        let idle = remotes.iter().map(|remote| Ok(remote.usage()?.resident)).collect::<Result<_, LabError>>()?;
+        let generator = Generator::start(&bond.local, &keys[..ACTIVE], &remotes.iter().collect::<Vec<_>>())?;
+        remotes.iter_mut().try_for_each(await_sessions)?;
+        thread::sleep(SETTLE);
+        Ok(Self { generator, remotes, startup: startups[0], idle, _bond: bond })
+    }
+
+    /// What a session costs the remote portal at this place at most, MiB.
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
+    fn peer_mib(&self, place: usize) -> Result<f64, LabError> {
+        let most = self.remotes[place].usage()?.resident_most;
+        Ok((most - self.idle[place]) as f64 / MEBIBYTE / ACTIVE as f64)
+    }
+}
+
+fn await_sessions(remote: &mut Remote) -> Result<(), LabError> {
     let mut there = 0;
     let all = until(HANDSHAKES, GLANCE, || {
-        there = hub.sessions()?;
+        there = remote.sessions()?;
         Ok((there >= ACTIVE).then_some(()))
     })?;
-    all.ok_or_else(|| hub.fault(format!("{there} of {ACTIVE} sessions began")))
+    all.ok_or_else(|| remote.fault(format!("{there} of {ACTIVE} sessions began")))
 }

@@ -1,4 +1,4 @@
-//! A remote portal that knows many peers.
+//! A remote portal that knows many peers, by itself or as a hub's member; two share one machine.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -15,18 +15,20 @@ use crate::portals::{PORT, Portal, configure, new_key};
 use crate::topology::Bond;
 use crate::wait::until;
 
-/// Its own inner address, and where the bulk goes: a socket that nobody reads.
+/// Its own inner address, the first one's, and where the bulk goes: a socket that nobody reads.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(super) const SINK_PORT: u16 = 9;
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(10);
+const NAME: &str = "remote";
 
 /// The portal. Starts running; ended on drop. One owner.
-pub(super) struct Hub {
+pub(super) struct Remote {
     // The portal goes before the folder with what it reads.
     portal: Portal,
     key: PublicKey,
+    port: u16,
     _sink: UdpSocket,
     _folder: Folder,
 }
@@ -37,33 +39,41 @@ pub(super) fn inner_address(number: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 78, high, low)
 }
 
-impl Hub {
-    /// Starts it with a peer for each key, and waits until it answers; tells how long that took.
+impl Remote {
+    /// Starts the one of this number with a peer for each key, and waits until it answers; tells how long that took.
+    /// `more` is the rest of its configuration.
     pub(super) fn start(
         program: &Path,
         bond: &Bond,
+        number: u8,
         peers: &[PrivateKey],
-        traffic: &str,
+        more: &str,
     ) -> Result<(Self, Duration), LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let private = new_key()?;
-        configure(&folder, "hub", &private, |key_file, socket| configuration(key_file, socket, peers, traffic))?;
+        configure(&folder, NAME, &private, |key_file, socket| configuration(key_file, socket, number, peers, more))?;
         let start = Instant::now();
-        let mut portal = Portal::start(program, "hub", &bond.remote, &folder)?;
+        let mut portal = Portal::start(program, NAME, &bond.remote, &folder)?;
         drop(making);
         let answer = until(PATIENCE, GLANCE, || portal.process.check().map(|()| portal.status()))?;
         let silent = || portal.process.fault(format!("it did not answer within {} s", PATIENCE.as_secs()));
         answer.ok_or_else(silent)?;
         let startup = start.elapsed();
-        let sink = bond.remote.run(|| UdpSocket::bind((ADDRESS, SINK_PORT)))?;
+        let sink = bond.remote.run(|| UdpSocket::bind((address(number), SINK_PORT)))?;
         let sink = sink.map_err(|error| portal.process.fault(format!("no socket on its TUN device: {error}")))?;
-        Ok((Self { portal, key: private.public(), _sink: sink, _folder: folder }, startup))
+        let (key, port) = (private.public(), port(number));
+        Ok((Self { portal, key, port, _sink: sink, _folder: folder }, startup))
     }
 
     /// Its public key.
     pub(super) fn key(&self) -> &PublicKey {
         &self.key
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// What it has cost so far.
@@ -92,11 +102,20 @@ impl Hub {
     }
 }
 
-fn configuration(key_file: &Path, socket: &Path, peers: &[PrivateKey], traffic: &str) -> String {
-    let (key_file, socket) = (key_file.display(), socket.display());
+fn address(number: u8) -> Ipv4Addr {
+    let [first, second, third, last] = ADDRESS.octets();
+    Ipv4Addr::new(first, second, third + number, last)
+}
+
+fn port(number: u8) -> u16 {
+    PORT + u16::from(number)
+}
+
+fn configuration(key_file: &Path, socket: &Path, number: u8, peers: &[PrivateKey], more: &str) -> String {
+    let (key_file, socket, port, address) = (key_file.display(), socket.display(), port(number), address(number));
     let mut text = format!(
-        "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\nlisten = [\"0.0.0.0:{PORT}\"]\n\
-         [tun]\naddresses = [\"{ADDRESS}/24\"]\n[traffic]\n{traffic}\n"
+        "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\n\
+         listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
     );
     for (number, key) in peers.iter().enumerate() {
         let (public, address) = (key.public(), inner_address(number));
@@ -116,10 +135,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hub_understands_its_configuration() {
+    fn portals_understand_their_configurations() {
         let keys: Vec<_> = (0..300).map(|_| PrivateKey::generate().expect("randomness")).collect();
-        let text = configuration(Path::new("/nowhere/key"), Path::new("/nowhere/socket"), &keys, "");
-        let config = Config::parse(&text, "hub.toml").expect("a right configuration");
-        assert_eq!((config.peers.len(), inner_address(299)), (300, Ipv4Addr::new(10, 78, 1, 43)));
+        for (number, more) in [(0, "[traffic]\n"), (1, "[hub]\n[traffic]\n")] {
+            let text = configuration(Path::new("/nowhere/key"), Path::new("/nowhere/socket"), number, &keys, more);
+            let config = Config::parse(&text, "remote.toml").expect("a right configuration");
+            assert_eq!((config.peers.len(), config.hub.is_some()), (300, number == 1));
+        }
+        assert_eq!(inner_address(299), Ipv4Addr::new(10, 78, 1, 43));
     }
 }
