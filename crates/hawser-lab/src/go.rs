@@ -15,6 +15,7 @@ use ring::digest::{SHA256, digest};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::LabError;
+use crate::text::hex;
 
 /// The folder of ours in the user's cache.
 const FOLDER: &str = "hawser-lab";
@@ -56,8 +57,7 @@ impl GoModule {
             all.extend_from_slice(part.as_bytes());
             all.push(0);
         }
-        let digest = digest(&SHA256, &all);
-        let short: String = digest.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let short = hex(&digest(&SHA256, &all).as_ref()[..DIGEST_BYTES]);
         cache.join(format!("{}-{short}", self.name))
     }
 

@@ -16,15 +16,16 @@
 //! 3. [`portals`] runs two portals in it; [`wireguard`] builds wireguard-go, and runs it for a contender.
 //! 4. [`demo`] is what `hawser demo` shows; [`hub`] is where hubs are tried, by it and by tests.
 //!
-//! [`probe`]: scenarios that bring a network or programs of their own.
+//! `probe`: scenarios that bring a network or programs of their own.
 //! [`scion_bench`]: `hawser scion bench`, the lab's scenarios of SCION end hosts.
-//! [`shila`]: the lab's scenarios of the shim. [`shim`]: shims on hosts of such a network, and what is done with them.
+//! `shila`: the lab's scenarios of the shim. [`shim`]: shims on hosts of such a network, and what is done with them.
 //! [`localnet`]: a SCION network of the reference services, for tests, measurements and `hawser scion net`.
 //! [`go`] builds what is written in Go.
 //!
 //! Everything here needs root.
 
 mod attack;
+mod background;
 pub mod cleanup;
 pub mod contender;
 pub mod demo;
@@ -34,17 +35,20 @@ pub mod experiment;
 pub mod go;
 pub mod hub;
 pub mod localnet;
+mod options;
 pub mod portals;
-pub mod probe;
+mod probe;
 mod process;
 pub mod report;
 pub mod scenario;
 pub mod scion_bench;
 pub mod scion_bond;
-pub mod shila;
+mod shila;
 pub mod shim;
 pub mod stage;
+mod text;
 pub mod topology;
+mod wait;
 pub mod wireguard;
 pub mod workload;
 

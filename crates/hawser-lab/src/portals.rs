@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::{Client, PathState, Status};
@@ -23,6 +23,7 @@ use crate::error::LabError;
 use crate::process::Process;
 use crate::scenario::TunnelEnd;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
+use crate::wait::until;
 
 mod settings;
 mod watched;
@@ -70,6 +71,22 @@ pub(crate) struct Site<'a> {
     pub more: &'a str,
 }
 
+impl<'a> Site<'a> {
+    /// By UDP alone, with nothing joined but the devices, and no more to say.
+    pub(crate) fn plain(
+        local: &'a Namespace,
+        remote: &'a Namespace,
+        endpoint: IpAddr,
+        links: String,
+        paths: usize,
+    ) -> Self {
+        let tun = [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]);
+        let transports = vec!["udp".to_owned()];
+        let behind = [vec![], vec![]];
+        Self { local, remote, endpoint, scion: None, links, paths, transports, tun, behind, traffic: "", more: "" }
+    }
+}
+
 /// Two portals, bonded. Starts with every path active; ended on drop. One owner.
 #[derive(Debug)]
 pub struct Portals {
@@ -82,12 +99,11 @@ pub struct Portals {
     folder: Folder,
 }
 
-/// One of them. Starts running; ended on drop.
+/// A portal. Starts running; ended on drop.
 #[derive(Debug)]
-struct Portal {
-    name: &'static str,
-    process: Process,
-    config: PathBuf,
+pub(crate) struct Portal {
+    name: String,
+    pub process: Process,
     socket: PathBuf,
 }
 
@@ -99,20 +115,10 @@ impl Portals {
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
         let section = |index| link_section(&bond.interface(index), "udp", "");
-        let site = Site {
-            local: &bond.local,
-            remote: &bond.remote,
-            endpoint: ENDPOINT.into(),
-            scion: None,
-            links: (0..bond.link_count()).map(section).collect(),
-            paths: bond.link_count(),
-            transports: vec!["udp".to_owned()],
-            tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
-            behind: [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]),
-            traffic,
-            more: "",
-        };
-        Self::join(program, &site)
+        let (links, paths) = ((0..bond.link_count()).map(section).collect(), bond.link_count());
+        let behind = [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]);
+        let plain = Site::plain(&bond.local, &bond.remote, ENDPOINT.into(), links, paths);
+        Self::join(program, &Site { behind, traffic, ..plain })
     }
 
     /// All steps, wherever it is.
@@ -122,13 +128,13 @@ impl Portals {
     pub(crate) fn join(program: &Path, site: &Site<'_>) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
-        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-        let (local_key, remote_key) = (generated()?, generated()?);
+        let (local_key, remote_key) = (new_key()?, new_key()?);
         let scion = site.scion.map(|endpoint| format!(", \"scion://{endpoint}\"")).unwrap_or_default();
         let listen = SocketAddr::new(any_of(site.endpoint), PORT);
         let call = SocketAddr::new(site.endpoint, PORT);
         let start = |name, namespace, key: &PrivateKey, config: &Config<'_>| {
-            Portal::start(program, name, namespace, &folder, key, config)
+            configure(&folder, name, key, |key_file, socket| config.text(key_file, socket))?;
+            Portal::start(program, name, namespace, &folder)
         };
         // A stream may come inside TLS where a link's section says so.
         let tls = if site.links.contains("tls = true") { "tls = true\n" } else { "" };
@@ -166,23 +172,17 @@ impl Portals {
 
     /// Step 2: both portals must see all paths active, for each sends by those it sees.
     fn wait_active(&mut self, paths: usize) -> Result<(), LabError> {
-        let late = Instant::now() + PATIENCE;
-        while self.active_paths() != [paths; 2] {
-            if let Some(status) = self.local.process.ended()? {
-                return Err(self.local.process.fault(format!("it ended: {status}")));
-            }
-            if let Some(status) = self.remote.process.ended()? {
-                return Err(self.remote.process.fault(format!("it ended: {status}")));
-            }
-            if Instant::now() > late {
-                let [local, remote] = self.active_paths();
-                let remote_said = self.remote.process.log_end();
-                let fault = format!("{local} of {paths} paths became active, at the remote portal {remote}");
-                return Err(self.local.process.fault(format!("{fault}, which said:\n{remote_said}\nbut")));
-            }
-            std::thread::sleep(GLANCE);
-        }
-        Ok(())
+        let active = until(PATIENCE, GLANCE, || {
+            self.local.process.check()?;
+            self.remote.process.check()?;
+            Ok((self.active_paths() == [paths; 2]).then_some(()))
+        })?;
+        active.ok_or_else(|| {
+            let [local, remote] = self.active_paths();
+            let remote_said = self.remote.process.log_end();
+            let fault = format!("{local} of {paths} paths became active, at the remote portal {remote}");
+            self.local.process.fault(format!("{fault}, which said:\n{remote_said}\nbut"))
+        })
     }
 
     /// How many paths are active in the eyes of each: local, remote.
@@ -226,34 +226,22 @@ impl Portals {
     pub(crate) fn start_again(&mut self, end: TunnelEnd, namespace: &Namespace) -> Result<(), LabError> {
         let _making = cleanup::making();
         let portal = if end == TunnelEnd::Local { &mut self.local } else { &mut self.remote };
-        let arguments = ["up", "-c", &portal.config.to_string_lossy()];
-        portal.process =
-            Process::start(&process_name(portal.name), namespace, &self.program, &arguments, &self.folder)?;
+        *portal = Portal::start(&self.program, &portal.name, namespace, &self.folder)?;
         Ok(())
     }
 }
 
 impl Portal {
-    fn start(
-        program: &Path,
-        name: &'static str,
-        namespace: &Namespace,
-        folder: &Folder,
-        key: &PrivateKey,
-        config: &Config<'_>,
-    ) -> Result<Self, LabError> {
-        let file = |ending: &str| folder.path().join(format!("{name}.{ending}"));
-        let (key_file, config_file, socket) = (file("key"), file("toml"), file("sock"));
-        let text = config.text(&key_file, &socket);
-        write_private(&key_file, &key.to_base64())
-            .and_then(|()| fs::write(&config_file, text))
-            .map_err(|error| LabError::system(format!("write configuration of {name}"), error))?;
-        let arguments = ["up", "-c", &config_file.to_string_lossy()];
-        let process = Process::start(&process_name(name), namespace, program, &arguments, folder)?;
-        Ok(Self { name, process, config: config_file, socket })
+    /// Starts it with the configuration `NAME.toml` in a folder, which names `NAME.sock` there.
+    pub(crate) fn start(program: &Path, name: &str, namespace: &Namespace, folder: &Folder) -> Result<Self, LabError> {
+        let [config, socket] = ["toml", "sock"].map(|ending| folder.path().join(format!("{name}.{ending}")));
+        let arguments = ["up", "-c", &config.to_string_lossy()];
+        let process = Process::start(&format!("{name} portal"), namespace, program, &arguments, folder)?;
+        Ok(Self { name: name.to_owned(), process, socket })
     }
 
-    fn status(&self) -> Option<Status> {
+    /// What it says; none while it does not answer.
+    pub(crate) fn status(&self) -> Option<Status> {
         // No answer is an answer: it is not up yet, or no longer.
         Client::status(&self.socket).ok()
     }
@@ -276,8 +264,23 @@ pub(crate) fn parsed(address: &str) -> IpNet {
     address.parse().expect("an address of this file")
 }
 
-fn process_name(portal: &str) -> String {
-    format!("{portal} portal")
+/// A new key.
+pub(crate) fn new_key() -> Result<PrivateKey, LabError> {
+    PrivateKey::generate().map_err(|error| LabError::system("make keys", error))
+}
+
+/// Writes what a portal reads: its key, and what `text` makes of that file and of where its socket will be.
+pub(crate) fn configure(
+    folder: &Folder,
+    name: &str,
+    key: &PrivateKey,
+    text: impl FnOnce(&Path, &Path) -> String,
+) -> Result<(), LabError> {
+    let [key_file, config, socket] =
+        ["key", "toml", "sock"].map(|ending| folder.path().join(format!("{name}.{ending}")));
+    write_private(&key_file, &key.to_base64())
+        .and_then(|()| fs::write(&config, text(&key_file, &socket)))
+        .map_err(|error| LabError::system(format!("write configuration of {name}"), error))
 }
 
 pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {

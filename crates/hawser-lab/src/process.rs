@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,30 @@ impl Process {
         environment: &[(&str, &str)],
         folder: &Folder,
     ) -> Result<Self, LabError> {
+        Self::launch(name, namespace, program, (arguments, environment), Stdio::null(), folder)
+    }
+
+    /// The same with its standard output, for one who reads it.
+    pub(crate) fn start_heard(
+        name: &str,
+        namespace: &Namespace,
+        program: &Path,
+        arguments: &[&str],
+        folder: &Folder,
+    ) -> Result<(Self, Option<ChildStdout>), LabError> {
+        let mut process = Self::launch(name, namespace, program, (arguments, &[]), Stdio::piped(), folder)?;
+        let output = process.child.stdout.take();
+        Ok((process, output))
+    }
+
+    fn launch(
+        name: &str,
+        namespace: &Namespace,
+        program: &Path,
+        (arguments, environment): (&[&str], &[(&str, &str)]),
+        output: Stdio,
+        folder: &Folder,
+    ) -> Result<Self, LabError> {
         let starting = |error| LabError::system(format!("start {name}"), error);
         let run = folder.path().join("run");
         fs::create_dir_all(&run).map_err(starting)?;
@@ -68,7 +92,7 @@ impl Process {
         let errors = File::options().create(true).append(true).open(&log).map_err(starting)?;
         let mut command = namespace.command(&program.to_string_lossy());
         command.args(arguments).envs(environment.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::TERM))?;
             own_run(&run).map_err(io::Error::from)
@@ -117,6 +141,11 @@ impl Process {
         self.child.try_wait().map_err(|error| LabError::system(format!("look at {}", self.name), error))
     }
 
+    /// That it has not ended by itself.
+    pub(crate) fn check(&mut self) -> Result<(), LabError> {
+        self.ended()?.map_or(Ok(()), |status| Err(self.fault(format!("it ended: {status}"))))
+    }
+
     /// Step 2, as a crash would.
     pub(crate) fn kill(mut self) {
         // Fails only where it has ended already.
@@ -124,11 +153,16 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    fn end(&mut self) {
+    /// Step 2, without waiting for the end.
+    pub(crate) fn tell_to_end(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             // Fails only where it has ended meanwhile.
             let _ = kill_process(self.pid(), Signal::TERM);
         }
+    }
+
+    fn end(&mut self) {
+        self.tell_to_end();
         let late = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() > late {

@@ -75,20 +75,10 @@ impl ScionBond {
         let scion_lines = format!("daemon = \"{}\"\npaths = {}\n{}", local.daemon, plan.paths, plan.link);
         let mut links = link_section("eth0", "scion", &scion_lines);
         links += &beside.as_ref().map(|_| link_section(BESIDE, "udp", "")).unwrap_or_default();
-        let site = Site {
-            local: &local.namespace,
-            remote: &remote.namespace,
-            endpoint: FAR.into(),
-            scion: Some(EndpointAddr::new(remote.isd_as, SocketAddr::new(remote.address, PORT))),
-            links,
-            paths: plan.paths + usize::from(beside.is_some()),
-            transports: vec!["udp".to_owned()],
-            tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
-            behind: [vec![], vec![]],
-            traffic: plan.traffic,
-            more: "",
-        };
-        let portals = Portals::join(program, &site)?;
+        let scion = Some(EndpointAddr::new(remote.isd_as, SocketAddr::new(remote.address, PORT)));
+        let paths = plan.paths + usize::from(beside.is_some());
+        let plain = Site::plain(&local.namespace, &remote.namespace, FAR.into(), links, paths);
+        let portals = Portals::join(program, &Site { scion, traffic: plan.traffic, ..plain })?;
         Ok(Self { portals, _beside: beside, local, remote, net })
     }
 

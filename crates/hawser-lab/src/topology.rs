@@ -223,28 +223,6 @@ impl Bond {
         &self.links
     }
 
-    /// Takes a link's interface down at the local portal, as `ip link set down` does; `index` counts from 0.
-    ///
-    /// # Errors
-    /// Where there is no such link.
-    pub fn set_down(&self, index: usize) -> Result<(), LabError> {
-        Ok(self.local.set_down(&self.interface(index))?)
-    }
-
-    /// Brings it up again, with the routes that went with it.
-    ///
-    /// # Errors
-    /// Where there is no such link.
-    pub fn set_up(&self, index: usize) -> Result<(), LabError> {
-        self.local.set_up(&self.interface(index))?;
-        let number = u8::try_from(index + 1).unwrap_or(u8::MAX);
-        self.route_link(number)?;
-        if number == 1 {
-            self.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
-        }
-        Ok(())
-    }
-
     /// The local portal's interface of a link, counted from 0.
     #[must_use]
     pub fn interface(&self, index: usize) -> String {

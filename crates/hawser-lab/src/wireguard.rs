@@ -4,7 +4,6 @@
 //! 2. A process makes its TUN device in a namespace.
 //! 3. Keys, endpoint and allowed addresses go by its control socket (no `wg` program is needed).
 
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -19,6 +18,7 @@ use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::go::GoModule;
 use crate::process::Process;
+use crate::text::hex;
 
 /// The program, which is a module of its own.
 const MODULE: GoModule = GoModule {
@@ -104,14 +104,6 @@ pub(crate) fn configuration(
     let allowed: String = allowed.iter().map(|network| format!("allowed_ip={network}\n")).collect();
     let (private, public) = (hex(own.as_bytes()), hex(peer.public().as_bytes()));
     format!("set=1\nprivate_key={private}\n{listen}public_key={public}\n{endpoint}{allowed}\n")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -6,12 +6,25 @@ mod synthetic;
 use std::fs;
 
 use hawser_lab::report::{self, Comparison, Verdict};
+use hawser_lab::scion_bench;
 use synthetic::{FAILED, KERNEL, SKIPPED, keep, runs, scenario};
 
 /// How many experiments are made up.
 const SEEDS: u64 = 100;
 /// Of these, at most this many may be called wrongly: twice the level of the test, for chance.
 const FALSE_ALARMS: u64 = 10;
+
+#[test]
+fn the_bench_s_text_has_tables_and_no_pictures() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = scenario();
+    keep(folder.path(), &scenario, &runs(&scenario, 2, 1, 1.0));
+    scion_bench::finish(folder.path()).expect("a report");
+    let [text, report] =
+        ["scion.md", "report.md"].map(|name| fs::read_to_string(folder.path().join(name)).expect("it"));
+    assert!(text.starts_with("# SCION end hosts\n") && text.contains("### Table 1: goodput"), "{text}");
+    assert!(report.contains("![") && !text.contains("![") && !text.contains("\n\n\n"), "{text}");
+}
 
 #[test]
 fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {

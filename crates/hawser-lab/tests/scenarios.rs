@@ -2,14 +2,12 @@
 //! be built.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use hawser_lab::contender::{self, Programs};
-use hawser_lab::probe;
+use hawser_lab::contender::Programs;
+use hawser_lab::experiment;
 use hawser_lab::scenario::{self, FileError, PlotKind, Scenario};
-use hawser_lab::scion_bench::{self, Bench};
-use hawser_lab::shila;
 use hawser_lab::stage::Stage;
-use hawser_lab::workload;
 
 /// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
 const TESTBED: [(char, u32); 7] = [('A', 8), ('B', 7), ('C', 8), ('D', 8), ('E', 6), ('F', 9), ('G', 3)];
@@ -177,29 +175,8 @@ fn the_handbook_names_every_scenario() {
 fn those_who_carry_it_out_understand_every_option() {
     let programs = Programs { hawser: "hawser".into(), cache: "tools".into() };
     for scenario in all() {
-        if scion_bench::is_ours(&scenario) {
-            let made = Bench::new(&scenario, &programs).map(drop);
-            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
-            continue;
-        }
-        if probe::is_ours(&scenario) {
-            let made = probe::Bench::new(&scenario, &programs).map(drop);
-            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
-            continue;
-        }
-        if shila::is_ours(&scenario) {
-            let made = shila::Bench::new(&scenario, &programs).map(drop);
-            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
-            continue;
-        }
-        for plan in &scenario.workloads {
-            let made = workload::make(plan).map(|_| ());
-            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
-        }
-        for plan in &scenario.contenders {
-            let made = contender::make(plan, &programs).map(|_| ());
-            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
-        }
+        let made = experiment::executor(&scenario, Path::new("results"), &programs).map(drop);
+        assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
     }
 }
 

@@ -68,17 +68,3 @@ fn a_plain_transfer_fills_link_one_both_ways() {
         assert!((36.0..=40.0).contains(&rate), "{rate} Mbit/s {}", flow.name());
     }
 }
-
-#[test]
-fn a_link_that_was_set_down_comes_back_with_its_routes() {
-    let bond = bond(&[emulated(50.0), emulated(30.0)]);
-    for index in 0..2 {
-        bond.set_down(index).expect("goes down");
-        let error = asked_over(&bond, index).expect_err("a link that is down answers nobody");
-        assert!(error.raw_os_error().is_some(), "{error}");
-        bond.set_up(index).expect("comes up");
-        asked_over(&bond, index).expect("the endpoint answers again");
-    }
-    let got = bond.transfer(Flow::Up, Over::LinkOne, ms(500)).run().expect("it runs");
-    assert!(got.total_bytes() > 0);
-}

@@ -5,13 +5,12 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 
 pub(crate) mod portal;
@@ -39,10 +38,7 @@ pub(crate) struct Thrown {
 }
 
 /// Step 2: the attack's thread. Runs from the start; stopped on drop.
-pub(crate) struct Attack {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Thrown>>>,
-}
+pub(crate) struct Attack(Background<Thrown>);
 
 impl Attack {
     /// Against an address, from a namespace and a port.
@@ -52,29 +48,13 @@ impl Attack {
         [own, target]: [SocketAddr; 2],
         per_second: u32,
     ) -> Result<Self, LabError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let work = move || throw(arsenal, [own, target], per_second, &told);
-        let thread = from.spawn_thread("stranger", work)?;
-        Ok(Self { stop, thread: Some(thread) })
+        let work = move |stop| throw(arsenal, [own, target], per_second, stop);
+        Background::start(from, "stranger", work).map(Self)
     }
 
     /// Ends it.
-    pub fn stop(mut self) -> Result<Thrown, LabError> {
-        self.join().map_err(|error| LabError::system("throw hostile datagrams", error))
-    }
-
-    fn join(&mut self) -> io::Result<Thrown> {
-        self.stop.store(true, Ordering::Release);
-        let panicked = |_| Err(io::Error::other("the attack panicked"));
-        self.thread.take().map_or(Ok(Thrown::default()), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Attack {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
+    pub fn stop(self) -> Result<Thrown, LabError> {
+        self.0.finish().map_err(|error| LabError::system("throw hostile datagrams", error))
     }
 }
 
@@ -83,13 +63,13 @@ fn throw(
     mut arsenal: impl Arsenal,
     [own, target]: [SocketAddr; 2],
     per_second: u32,
-    stop: &AtomicBool,
+    mut stop: Stop,
 ) -> io::Result<Thrown> {
     let socket = UdpSocket::bind(own)?;
     socket.set_nonblocking(true)?;
     let (start, mut thrown) = (Instant::now(), Thrown::default());
     let per_pulse = u64::from(per_second / PULSES_A_SECOND).max(1);
-    while !stop.load(Ordering::Acquire) {
+    while !stop.is_told() {
         let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
         while thrown.count < pulses * per_pulse {
             match socket.send_to(arsenal.next(), target) {

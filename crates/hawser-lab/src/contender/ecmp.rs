@@ -1,9 +1,9 @@
 //! Per-flow balancing in the kernel: a route over all links that are up, at both ends; a flow's link follows from its
 //! addresses and ports. Links that come and go change the route.
 
-use super::options::Options;
 use super::{Contender, Offer, Programs, Transport};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Forward, Stage};
 
@@ -12,7 +12,7 @@ use crate::stage::{Forward, Stage};
 struct Ecmp;
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Options::new(plan).finish()?;
+    Options::of_contender(plan).finish()?;
     Ok(Box::new(Ecmp))
 }
 

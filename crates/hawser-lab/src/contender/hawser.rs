@@ -15,9 +15,9 @@ use ipnet::IpNet;
 use toml::{Table, Value};
 
 use super::links::{TUN_V4, TUN_V6, choose, has_lan, host, tun_ends};
-use super::options::Options;
 use super::{Contender, Offer, Program, Programs, Transport};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::portals::{Browser, Portals, Site, WATCHED, link_section};
 use crate::scenario::{ContenderPlan, TunnelEnd};
 use crate::stage::Stage;
@@ -115,14 +115,14 @@ pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn 
 impl Settings {
     /// Step 1.
     fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
+        let mut options = Options::of_contender(plan);
         let link = options.string("link")?;
         let program = options.path("program")?;
-        let transport = options.value("transport").cloned();
+        let transport = options.take("transport");
         if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
             return Err(options.fault("transport is neither a string nor a table of links"));
         }
-        let links = options.table("links")?.cloned().unwrap_or_default();
+        let links = options.table("links")?;
         let mut traffic = String::new();
         for (option, key) in TRAFFIC {
             if let Some(value) = options.string(option)? {

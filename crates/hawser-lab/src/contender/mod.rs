@@ -23,7 +23,6 @@ mod ecmp;
 mod hawser;
 mod links;
 mod mptcp;
-pub(crate) mod options;
 mod tcp;
 mod tunnel;
 mod undo;
@@ -91,7 +90,7 @@ static KINDS: [(&str, Make); 4] =
     [("tcp", tcp::make), ("mptcp", mptcp::make), ("hawser", hawser::make), ("ecmp", ecmp::make)];
 
 /// Every kind there is.
-fn kinds() -> impl Iterator<Item = &'static (&'static str, Make)> {
+pub(crate) fn kinds() -> impl Iterator<Item = &'static (&'static str, Make)> {
     KINDS.iter().chain(&tunnel::KINDS)
 }
 

@@ -5,10 +5,10 @@
 //! 2. With a LAN the portals' places forward over the link.
 
 use super::links::{choose, has_lan, lead};
-use super::options::Options;
 use super::undo::Undo;
 use super::{Contender, Offer, Programs, Transport};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Forward, Stage};
 
@@ -21,7 +21,7 @@ struct Tcp {
 }
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
+    let mut options = Options::of_contender(plan);
     let link = options.string("link")?;
     options.finish()?;
     Ok(Box::new(Tcp { label: plan.label.clone(), link, undo: Undo::default() }))

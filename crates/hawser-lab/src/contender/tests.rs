@@ -29,24 +29,24 @@ fn what_is_not_known_is_refused_and_what_exists_is_named() {
             "set up tpc: there is no kind \"tpc\", but: tcp, mptcp, hawser, ecmp, wireguard-go, mlvpn, mlvpn-rs, \
                      glorytun, engarde, openvpn, mqvpn, yardstick",
         ),
-        ("ecmp", "link = \"eth\"", "set up ecmp: ecmp has no option \"link\", nor any other"),
-        ("tcp", "links = \"eth\"", "set up tcp: tcp has no option \"links\", but: link"),
-        ("tcp", "link = 1", "set up tcp: link is 1, not a string"),
+        ("ecmp", "link = \"eth\"", "set up ecmp: no option `link`, nor any other"),
+        ("tcp", "links = \"eth\"", "set up tcp: no option `links`; there are: link"),
+        ("tcp", "link = 1", "set up tcp: option `link` is 1, but takes a string"),
         (
             "mptcp",
             "path-manager = \"mesh\"",
-            "set up mptcp: path-manager is \"mesh\", not one of fullmesh, ndiffports, default",
+            "set up mptcp: option `path-manager` is \"mesh\", but takes \"fullmesh\" | \"ndiffports\" | \"default\"",
         ),
         ("mptcp", "subflows = 3", "set up mptcp: subflows is for path-manager = \"ndiffports\""),
         (
             "mptcp",
             "path-manager = \"ndiffports\"\nsubflows = 9",
-            "set up mptcp: subflows is 9, not a whole number up to 8",
+            "set up mptcp: option `subflows` is 9, but takes a whole number up to 8",
         ),
-        ("mptcp", "checksums = 1", "set up mptcp: checksums is 1, not true or false"),
+        ("mptcp", "checksums = 1", "set up mptcp: option `checksums` is 1, but takes true | false"),
         ("hawser", "transport = 1", "set up hawser: transport is neither a string nor a table of links"),
-        ("hawser", "fec = \"on\"", "set up hawser: fec is \"on\", not one of off, auto"),
-        ("openvpn", "protocol = \"ip\"", "set up openvpn: protocol is \"ip\", not one of udp, tcp"),
+        ("hawser", "fec = \"on\"", "set up hawser: option `fec` is \"on\", but takes \"off\" | \"auto\""),
+        ("openvpn", "protocol = \"ip\"", "set up openvpn: option `protocol` is \"ip\", but takes \"udp\" | \"tcp\""),
     ];
     for (kind, options, expected) in table {
         assert_eq!(refusal(kind, options), expected);

@@ -19,7 +19,7 @@ use hawser_wire::traffic::Ping;
 use hawser_wire::{Moment, Watch};
 
 use super::measure::{self, Carried, Meter, SIGNALS, Sends, Signals, When};
-use super::{Findings, Outcome, Planned, Series, SeriesKey};
+use super::{Findings, Planned, Series, SeriesKey};
 use crate::contender::{Contender, Offer};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
@@ -87,14 +87,11 @@ impl<'s> Live<'s> {
         Self { captures: Some(captures), ..self }
     }
 
-    /// Executes a run.
-    #[must_use]
-    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        self.run(planned).into()
-    }
-
-    /// Steps 1 and 4.
-    fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    /// Executes a run: steps 1 and 4.
+    ///
+    /// # Errors
+    /// What failed of it, or is missing.
+    pub fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let mut contender = (self.make_contender)(series.contender)?;
         let workload = (self.make_workload)(&series.workload)?;
@@ -218,17 +215,6 @@ fn shown(scenario: &Scenario) -> BTreeSet<&str> {
     let published = scenario.published.iter().map(|one| one.metric.as_str());
     let claims = scenario.claims.iter().map(|claim| claim.metric.as_str());
     columns.chain(plots).chain(published).chain(claims).chain([scenario.repeat.metric.as_str()]).collect()
-}
-
-/// An error with its causes.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::scenario::Scenario;
+use crate::text::hex;
 
 /// Kernel settings that matter to what is measured: hosts begin with them, where a case does not say otherwise.
 const SYSCTLS: [&str; 12] = [
@@ -86,9 +87,7 @@ impl Machine {
     /// Where the executable cannot be read.
     pub fn here(program: &Path, scenario: &Scenario, quick: bool) -> Result<Self, LabError> {
         let reading = |error| LabError::system(format!("read {}", program.display()), error);
-        let executable = fs::read(program).map_err(reading)?;
-        let hash = digest(&SHA256, &executable);
-        let build = hex(hash.as_ref());
+        let build = hash(&fs::read(program).map_err(reading)?);
         let (processor, processors) = processors(&proc("cpuinfo"));
         let kinds: BTreeSet<&str> = scenario.contenders.iter().map(|contender| contender.kind.as_str()).collect();
         let kinds = &kinds | &scenario.workloads.iter().map(|workload| workload.kind.as_str()).collect();
@@ -131,15 +130,14 @@ fn command(mut words: impl Iterator<Item = String>) -> String {
 
 /// What recorded links come from, in words.
 fn recordings(scenario: &Scenario) -> Vec<String> {
-    let hash = |text: &String| hex(digest(&SHA256, text.as_bytes()).as_ref());
-    let read = scenario.traces.iter().map(|(name, text)| format!("{name} (SHA-256 {}…)", hash(text)));
+    let read = scenario.traces.iter().map(|(name, text)| format!("{name} (SHA-256 {}…)", hash(text.as_bytes())));
     let generated = scenario.generated.iter().map(|what| format!("{what} (generated)"));
     read.chain(generated).chain(scenario.drawn.clone()).collect()
 }
 
 /// The beginning of a hash.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().take(BUILD_BYTES).map(|byte| format!("{byte:02x}")).collect()
+fn hash(bytes: &[u8]) -> String {
+    hex(&digest(&SHA256, bytes).as_ref()[..BUILD_BYTES])
 }
 
 /// A file below /proc, without its last line's end; nothing where there is none.

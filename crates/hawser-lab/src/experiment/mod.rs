@@ -1,7 +1,8 @@
 //! Runs, and what is kept of them: everything that a report is made from.
 //!
 //! 1. [`Series`] are what a scenario asks for; [`plan`] says which run is next.
-//! 2. [`conduct`] executes them one after the other, each as [`Live`] does: network, contender, workload, measures.
+//! 2. [`conduct`] executes them one after the other, most as [`Live`] does: network, contender, workload, measures.
+//!    [`executor`] knows who executes the others.
 //! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on.
 
 use std::collections::BTreeMap;
@@ -13,12 +14,11 @@ pub(crate) mod measure;
 mod plan;
 mod progress;
 mod run;
-mod store;
+pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub(crate) use live::told;
 pub use live::{Live, Make};
 pub use machine::Machine;
 pub use plan::{Choice, Left, Planned, Series};
@@ -26,11 +26,12 @@ pub use progress::Progress;
 pub use run::{Summary, Watcher, conduct};
 pub use store::Store;
 pub(crate) use whole::CAPTURES;
-pub use whole::run;
+pub use whole::{Execute, executor, run};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::text::told;
 
 /// Which series a run belongs to. Plain data, ordered as the scenario is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -130,6 +131,12 @@ pub struct Mark {
 }
 
 impl Findings {
+    /// These figures, by name.
+    pub(crate) fn named<'n>(figures: impl IntoIterator<Item = (&'n str, f64)>) -> Self {
+        let metrics = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { metrics, ..Self::default() }
+    }
+
     /// What another measure found of the same run.
     pub fn add(&mut self, other: Self) {
         self.metrics.extend(other.metrics);

@@ -12,7 +12,7 @@
 //! 2. [`Store::append`] adds a run, and returns once the disk has it. The CSV file follows, and is made anew at each
 //!    start.
 //!
-//! Reports read the folder by themselves.
+//! Reports read the folder by themselves (`report::results`).
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -24,9 +24,12 @@ use super::{Machine, Outcome, Run};
 use crate::error::LabError;
 use crate::scenario::Scenario;
 
-const SCENARIO: &str = "scenario.toml";
-const MACHINE: &str = "machine.json";
-const RUNS: &str = "runs.jsonl";
+/// The scenario's text.
+pub(crate) const SCENARIO: &str = "scenario.toml";
+/// Versions, kernel, settings.
+pub(crate) const MACHINE: &str = "machine.json";
+/// A line for each run.
+pub(crate) const RUNS: &str = "runs.jsonl";
 const FIGURES: &str = "runs.csv";
 /// The CSV file's heading.
 const COLUMNS: [&str; 8] = ["scenario", "case", "contender", "workload", "repetition", "seed", "metric", "value"];
@@ -180,14 +183,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
     written().map_err(|error| fault("write", path, error))
 }
 
-/// Whole lines.
-fn parse(path: &Path, text: &str) -> Result<Vec<Run>, LabError> {
+/// Runs of a file. A last line without an end was being written when the program was killed: that run did not end.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Run>, LabError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let run = |(index, line): (usize, &str)| {
+    let run = |(number, line): (usize, &str)| {
         serde_json::from_str(line)
-            .map_err(|error| LabError::system(format!("read {}: line {}", path.display(), index + 1), error))
+            .map_err(|error| LabError::results(format!("read {}:{}", path.display(), number + 1), error.to_string()))
     };
-    whole.lines().enumerate().map(run).collect()
+    whole.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(run).collect()
 }
 
 fn fault(action: &str, path: &Path, error: impl Into<io::Error>) -> LabError {
@@ -264,7 +267,7 @@ mod tests {
         assert_eq!(Store::open(dir, &scenario(), &machine()).expect("it opens").runs().len(), 2);
         lines.write_all(b"{}\n").expect("writes");
         let error = Store::open(dir, &scenario(), &machine()).expect_err("a whole line that says nothing");
-        assert!(error.to_string().contains("runs.jsonl: line 3"), "{error}");
+        assert!(error.to_string().contains("runs.jsonl:3"), "{error}");
     }
 
     #[test]

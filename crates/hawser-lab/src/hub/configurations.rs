@@ -3,12 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use hawser_config::PrivateKey;
 use ipnet::Ipv4Net;
 
 use super::network::{LINKS, outward};
 use crate::error::LabError;
-use crate::portals::{link_section, write_private};
+use crate::portals::{link_section, new_key, write_private};
 
 /// Where members listen.
 const PORT: u16 = 4920;
@@ -36,7 +35,7 @@ impl Configurations<'_> {
             write_private(&folder.join(name), text).map_err(|error| LabError::system("write configurations", error))
         };
         let key = |name: &str| {
-            let key = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
+            let key = new_key()?;
             keep(format!("{name}.key"), &key.to_base64())?;
             Ok::<String, LabError>(key.public().to_string())
         };

@@ -5,14 +5,14 @@
 //! 1. A thread in each member looks at its main table every few milliseconds. 2. What changed moves the router's route.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 
 /// From one look at a table to the next.
@@ -23,10 +23,9 @@ const DETECTION: Duration = Duration::from_millis(90);
 /// The threads; ended and joined on drop. One owner.
 #[derive(Debug)]
 pub struct Follower {
-    over: Arc<AtomicBool>,
     /// Since when each member's machine says nothing.
     silent: Vec<Arc<Mutex<Option<Instant>>>>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: Vec<Background<()>>,
 }
 
 /// Each member's metric and next hop, and the member that the router's route to the address leads to.
@@ -52,38 +51,27 @@ impl Follower {
     ) -> Result<Self, LabError> {
         let (router, metrics) = (router.clone(), vec![None; members.len()]);
         let table = Arc::new(Mutex::new(Table { router, address, next_hops, metrics, leads_to: None }));
-        let mut follower = Self { over: Arc::default(), silent: Vec::new(), threads: Vec::new() };
+        let (mut silent, mut threads) = (Vec::new(), Vec::new());
         for (at, member) in members.iter().enumerate() {
-            let (over, table) = (Arc::clone(&follower.over), Arc::clone(&table));
-            let silent = Arc::<Mutex<Option<Instant>>>::default();
-            let since = Arc::clone(&silent);
-            let look = move || {
-                while !over.load(Ordering::Relaxed) {
+            let (table, since) = (Arc::clone(&table), Arc::<Mutex<Option<Instant>>>::default());
+            silent.push(Arc::clone(&since));
+            let look = move |mut stop: Stop| {
+                while !stop.is_told() {
                     let found = lock(&since).is_some_and(|since| since.elapsed() >= DETECTION);
                     let text = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
                     lock(&table).learn(at, metric(&text, address).filter(|_| !found));
                     sleep(LOOK);
                 }
+                Ok(())
             };
-            follower.silent.push(silent);
-            follower.threads.push(member.spawn_thread("follower", look)?);
+            threads.push(Background::start(member, "follower", look)?);
         }
-        Ok(follower)
+        Ok(Self { silent, _threads: threads })
     }
 
     /// A member's machine says nothing from now on; or no more.
     pub fn silence(&self, member: usize, silent: bool) {
         *lock(&self.silent[member]) = silent.then(Instant::now);
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // One that panicked said so.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -14,7 +14,7 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hawser_wire::{Counters, EmulatedLink, End, LinkSpec, Namespace, Rate, Way, veth};
+use hawser_wire::{Counters, EmulatedLink, End, LinkSpec, Namespace, Way, veth};
 use ipnet::IpNet;
 
 use super::config::name_of;
@@ -178,23 +178,11 @@ impl NetLink {
     /// # Errors
     /// Where the link is not emulated.
     pub fn black_hole(&self, on: bool) -> Result<(), LabError> {
-        Ok(self.emulator()?.black_hole(on)?)
-    }
-
-    /// Changes its rate both ways.
-    ///
-    /// # Errors
-    /// Where the link is not emulated.
-    pub fn set_rate(&self, rate: Rate) -> Result<(), LabError> {
-        let link = self.emulator()?;
-        Ok(Way::BOTH.into_iter().try_for_each(|way| link.set(way, |way| way.rate = Some(rate)))?)
-    }
-
-    fn emulator(&self) -> Result<&EmulatedLink, LabError> {
-        self.emulated.as_ref().ok_or_else(|| LabError::Refused {
+        let link = self.emulated.as_ref().ok_or_else(|| LabError::Refused {
             action: format!("change link {}", self.name),
             said: "it is a plain veth: give it a rate or a delay in the topology".to_owned(),
-        })
+        })?;
+        Ok(link.black_hole(on)?)
     }
 
     /// What it has carried, from its first end first; of a plain veth only packets and bytes are counted.

@@ -121,15 +121,6 @@ impl Localnet {
         })
     }
 
-    /// The paths that a host's daemon has to several ASes now.
-    pub(super) fn paths_to(
-        &self,
-        from: &Host,
-        destinations: impl Iterator<Item = IsdAs>,
-    ) -> Vec<(IsdAs, Result<Vec<Fingerprint>, LabError>)> {
-        destinations.map(|to| (to, self.paths(from, to))).collect()
-    }
-
     /// The paths that a host's daemon has to an AS now.
     ///
     /// # Errors

@@ -204,12 +204,14 @@ impl Localnet {
         let destinations: Vec<IsdAs> = self.topology.ases.iter().map(|plan| plan.id).collect();
         let ask = |host: &super::Host| -> Vec<PathsStatus> {
             let others = destinations.iter().filter(|&&to| to != host.isd_as);
-            let told = self.paths_to(host, others.copied());
-            let status = told.into_iter().map(|(to, paths)| PathsStatus {
-                from: host.isd_as.to_string(),
-                to: to.to_string(),
-                fault: paths.as_ref().err().map(ToString::to_string),
-                paths: paths.unwrap_or_default().iter().map(ToString::to_string).collect(),
+            let status = others.map(|&to| {
+                let paths = self.paths(host, to);
+                PathsStatus {
+                    from: host.isd_as.to_string(),
+                    to: to.to_string(),
+                    fault: paths.as_ref().err().map(ToString::to_string),
+                    paths: paths.unwrap_or_default().iter().map(ToString::to_string).collect(),
+                }
             });
             status.collect()
         };

@@ -12,7 +12,7 @@
 //!    process.
 //! 3. The network is started, and told; it is waited for, and told.
 //! 4. Until `up` has said that it wants to go on, its end is the network's: Ctrl-C leaves nothing.
-//! 5. Then whoever is root may [`ask`]: one line, one answer in JSON. `down` ends the process as SIGTERM does:
+//! 5. Then whoever is root may [`ask`]: one line, one answer, both in JSON. `down` ends the process as SIGTERM does:
 //!    `cleanup` removes everything, and the socket closes when that is done.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -30,8 +30,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::{Localnet, PATIENCE, Services, Status, Topology};
-use crate::cleanup;
 use crate::error::LabError;
+use crate::text::told;
 
 /// What the names of the sockets begin with; the network's follows.
 const PREFIX: &str = "hawser/scion/";
@@ -57,7 +57,8 @@ pub enum Progress {
 }
 
 /// What a running network can be told. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Tell how it is.
     Status,
@@ -150,12 +151,12 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Result<Dur
     stream.set_read_timeout(Some(ASKING))?;
     stream.set_write_timeout(Some(ASKING))?;
     if !socket_peercred(stream)?.uid.is_root() {
-        return answer(stream, &Answer::Failed("this needs root".to_owned()));
+        return write_line(stream, &Answer::Failed("this needs root".to_owned()));
     }
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
-    let given = match Order::parse(line.trim_end()) {
-        Some(Order::Down) => {
+    let given = match serde_json::from_str(&line) {
+        Ok(Order::Down) => {
             end();
             // Closed when the process has ended.
             let mut rest = Vec::new();
@@ -163,48 +164,28 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Result<Dur
             stream.read_to_end(&mut rest)?;
             return Ok(());
         }
-        Some(Order::Status) => localnet.status().map(|status| {
+        Ok(Order::Status) => localnet.status().map(|status| {
             let (ready, fault) =
                 (whole.and_then(|whole| whole.as_ref().ok()), whole.and_then(|whole| whole.as_ref().err()));
             let status = Status { ready_s: ready.map(Duration::as_secs_f64), fault: fault.cloned(), ..status };
             Answer::Status(Box::new(status))
         }),
-        Some(Order::Cut(link)) => localnet.link(&link).and_then(super::NetLink::cut).map(|()| Answer::Done),
-        Some(Order::Restore(link)) => localnet.link(&link).and_then(super::NetLink::restore).map(|()| Answer::Done),
-        None => Ok(Answer::Failed(format!("\"{}\" is no order", line.trim_end()))),
+        Ok(Order::Cut(link)) => localnet.link(&link).and_then(super::NetLink::cut).map(|()| Answer::Done),
+        Ok(Order::Restore(link)) => localnet.link(&link).and_then(super::NetLink::restore).map(|()| Answer::Done),
+        Err(error) => Ok(Answer::Failed(format!("\"{}\" is no order: {error}", line.trim_end()))),
     };
     let fault = |error| match error {
         // Whoever asks knows which network it is.
         LabError::Network { fault, .. } => fault,
         other => other.to_string(),
     };
-    answer(stream, &given.unwrap_or_else(|error| Answer::Failed(fault(error))))
+    write_line(stream, &given.unwrap_or_else(|error| Answer::Failed(fault(error))))
 }
 
-fn answer(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
-    serde_json::to_writer(stream, answer)?;
+/// Step 5: an order, or an answer.
+fn write_line(mut stream: &UnixStream, said: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(stream, said)?;
     stream.write_all(b"\n")
-}
-
-impl Order {
-    fn line(&self) -> String {
-        match self {
-            Self::Status => "status\n".to_owned(),
-            Self::Down => "down\n".to_owned(),
-            Self::Cut(link) => format!("cut {link}\n"),
-            Self::Restore(link) => format!("restore {link}\n"),
-        }
-    }
-
-    fn parse(line: &str) -> Option<Self> {
-        Some(match line.split_once(' ') {
-            None if line == "status" => Self::Status,
-            None if line == "down" => Self::Down,
-            Some(("cut", link)) => Self::Cut(link.to_owned()),
-            Some(("restore", link)) => Self::Restore(link.to_owned()),
-            _ => return None,
-        })
-    }
 }
 
 /// The networks that run on this machine, by name.
@@ -235,7 +216,7 @@ pub fn ask(name: &str, order: &Order) -> Result<Answer, LabError> {
     let address = SocketAddr::from_abstract_name(format!("{PREFIX}{name}")).map_err(asking)?;
     let mut stream = UnixStream::connect_addr(&address).map_err(asking)?;
     stream.set_read_timeout(Some(ANSWERING)).map_err(asking)?;
-    stream.write_all(order.line().as_bytes()).map_err(asking)?;
+    write_line(&stream, order).map_err(asking)?;
     let mut text = String::new();
     match stream.read_to_string(&mut text) {
         // A process that ends resets what it has not read.
@@ -319,19 +300,5 @@ impl Keeping {
 
 /// What [`keep`] failed of, for `up`; nothing is left.
 pub fn tell_failure(error: &LabError) {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    say(&Progress::Failed(text));
-}
-
-/// Ready to run [`keep`]: removes what dead networks left, and catches signals.
-///
-/// # Errors
-/// As [`cleanup::start`].
-pub fn prepare() -> Result<(), LabError> {
-    cleanup::start()
+    say(&Progress::Failed(told(error)));
 }

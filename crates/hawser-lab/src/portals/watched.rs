@@ -8,14 +8,14 @@
 
 use std::process::Command;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hawser_portal::api::Client;
 use hawser_wire::Namespace;
 
 use super::{GLANCE, PATIENCE, Portals};
 use crate::error::LabError;
 use crate::process::Process;
+use crate::wait::until;
 
 /// What a portal that is watched is told, besides. Both are its own loopback.
 pub(crate) const WATCHED: &str = "\n[web]\nlisten = \"127.0.0.1:4921\"\n\n[metrics]\nlisten = \"127.0.0.1:9492\"\n";
@@ -94,23 +94,15 @@ impl Portals {
 
     /// Until the portal says that its page is open, and a scrape came; all of them must run still.
     fn wait_seen(&mut self) -> Result<(), LabError> {
-        let late = Instant::now() + PATIENCE;
         let metrics = self.folder.path().join("metrics");
-        loop {
-            let pages = Client::status(&self.local.socket).ok().and_then(|status| status.web).map(|web| web.streams);
-            let is_scraped = metrics.metadata().is_ok_and(|file| file.len() > 0);
-            for watcher in &mut self.watchers {
-                if let Some(status) = watcher.ended()? {
-                    return Err(watcher.fault(format!("it ended: {status}")));
-                }
-            }
-            if pages.is_some_and(|pages| pages > 0) && is_scraped {
-                return Ok(());
-            }
-            if Instant::now() > late {
-                return Err(self.local.process.fault(format!("nobody sees it: pages {pages:?}, scraped {is_scraped}")));
-            }
-            sleep(GLANCE);
-        }
+        let (mut pages, mut is_scraped) = (None, false);
+        let seen = until(PATIENCE, GLANCE, || {
+            self.watchers.iter_mut().try_for_each(Process::check)?;
+            pages = self.local.status().and_then(|status| status.web).map(|web| web.streams);
+            is_scraped = metrics.metadata().is_ok_and(|file| file.len() > 0);
+            Ok((pages.is_some_and(|pages| pages > 0) && is_scraped).then_some(()))
+        })?;
+        let unseen = || self.local.process.fault(format!("nobody sees it: pages {pages:?}, scraped {is_scraped}"));
+        seen.ok_or_else(unseen)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. A scenario's workload says which one (`KINDS`), with options of its own; its contender is `hawser`, or the
 //!    `shim`.
-//! 2. [`experiment::conduct`](crate::experiment::conduct) says when; [`Bench::execute`] does one run.
+//! 2. [`experiment::conduct`](crate::experiment::conduct) says when; [`Bench::run`] does one run.
 //! 3. [`coupling`]: links that share a bottleneck. [`outages`]: a link that is away. [`peers`]: many
 //!    sessions. [`scion`]: bonds over SCION paths. [`shim`]: the shim over them.
 
@@ -18,13 +18,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::shim::cut::What;
-use crate::contender::{Programs, options as contender};
+use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Findings, Outcome, Planned};
+use crate::experiment::{Findings, Planned};
+use crate::options::Options;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
 use crate::shim::Carried;
 use crate::topology::Flow;
-use crate::workload::options::Options;
 
 /// Figures by name.
 type Figures = BTreeMap<&'static str, f64>;
@@ -36,7 +36,7 @@ type Strain = fn(&Asked) -> Result<Figures, LabError>;
 type Read = fn(&mut Options) -> Result<Work, LabError>;
 
 /// Step 1.
-const KINDS: [(&str, Read); 13] = [
+static KINDS: [(&str, Read); 13] = [
     ("beside-reno", |options| flow(options).map(|flow| work(move |asked| coupling::beside(asked, flow)))),
     ("outage", |_| Ok(work(outages::suffer))),
     ("peers", |_| Ok(work(peers::share))),
@@ -68,6 +68,8 @@ const KINDS: [(&str, Read); 13] = [
         Ok(work(options.choice("by", &works, shim::churn::run as Strain)?))
     }),
 ];
+/// What scenarios call the shim, as a contender.
+pub(crate) const SHIM: &str = "shim";
 /// A file, where the scenario does not say.
 const FILE: u64 = 25_000_000;
 /// Seeds of a repetition's links lie this far from the next one's.
@@ -117,12 +119,7 @@ impl Bench {
     }
 
     /// Step 2.
-    #[must_use]
-    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        self.run(planned).into()
-    }
-
-    fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let asked = Asked {
             program: self.hawser.clone(),
@@ -131,16 +128,19 @@ impl Bench {
             x: series.case.x.unwrap_or_default(),
             run: planned.repetition,
         };
-        let figures = read(&series.workload)?(&asked)?;
-        let metrics = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Findings { metrics, ..Findings::default() })
+        Ok(Findings::named(read(&series.workload)?(&asked)?))
     }
 }
 
 /// Whether a scenario is one of these.
 #[must_use]
 pub fn is_ours(scenario: &Scenario) -> bool {
-    scenario.workloads.iter().any(|workload| KINDS.iter().any(|(kind, _)| *kind == workload.kind))
+    scenario.workloads.iter().any(|workload| kinds().any(|kind| kind == workload.kind))
+}
+
+/// What scenarios call their workloads' kinds.
+pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(kind, _)| *kind)
 }
 
 fn work(work: impl Fn(&Asked) -> Result<Figures, LabError> + 'static) -> Work {
@@ -148,10 +148,10 @@ fn work(work: impl Fn(&Asked) -> Result<Figures, LabError> + 'static) -> Work {
 }
 
 fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     let Some((_, read)) = KINDS.iter().find(|(kind, _)| *kind == plan.kind) else {
-        let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-        return Err(options.fault(format!("no kind `{}` beside these: {}", plan.kind, known.join(", "))));
+        let known = kinds().collect::<Vec<_>>().join(", ");
+        return Err(options.fault(format!("no kind `{}` beside these: {known}", plan.kind)));
     };
     let work = read(&mut options)?;
     options.finish()?;
@@ -160,8 +160,8 @@ fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
 
 /// What a contender's option says of both portals' `[traffic]`.
 fn traffic(plan: &ContenderPlan) -> Result<String, LabError> {
-    let mut options = contender::Options::new(plan);
-    if !["hawser", "shim"].contains(&plan.kind.as_str()) {
+    let mut options = Options::of_contender(plan);
+    if !["hawser", SHIM].contains(&plan.kind.as_str()) {
         return Err(
             options.fault(format!("kind {:?} does not take part in this workload, but hawser or shim", plan.kind))
         );

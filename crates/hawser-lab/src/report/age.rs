@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::results::{self, Results};
 use crate::error::LabError;
-use crate::experiment::{CAPTURES, Outcome, Run};
+use crate::experiment::{CAPTURES, Outcome, Run, store};
 
 /// What counts where a scenario does not say: what carries packets.
 const COUNTS: [&str; 3] = ["crates/hawser-core/src", "crates/hawser-net/src", "crates/hawser-portal/src"];
@@ -55,7 +55,7 @@ pub fn save(from: &Path, to: &Path) -> Result<Vec<String>, LabError> {
         let folder = to.join(&scenario.name);
         let lines: String = runs.iter().map(|run| line(run) + "\n").collect();
         let machine = serde_json::to_string_pretty(&machine.0).unwrap_or_default() + "\n";
-        let files = [(results::SCENARIO, &scenario.text), (results::RUNS, &lines), (results::MACHINE, &machine)];
+        let files = [(store::SCENARIO, &scenario.text), (store::RUNS, &lines), (store::MACHINE, &machine)];
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&folder)?;
             let traces = scenario.traces.iter().map(|(name, text)| (name.as_str(), text));
@@ -105,7 +105,7 @@ pub fn ages(folder: &Path) -> Result<Vec<Age>, LabError> {
 }
 
 fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if folder.join(results::RUNS).exists() {
+    if folder.join(store::RUNS).exists() {
         found.push(folder.to_owned());
         return Ok(());
     }

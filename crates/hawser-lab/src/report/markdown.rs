@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Report;
 use super::claims::{HEADS, MEDIANS, NO, Verdicts};
+use super::plot::Drawing;
 use super::tables::Sheet;
 
 /// What plots' bars are, once for all of them.
@@ -26,7 +27,13 @@ pub(super) fn write(reports: &[Report]) -> String {
         }
         text.push('\n');
     }
-    reports.iter().for_each(|report| scenario(&mut text, report));
+    self::text(&text, reports, true)
+}
+
+/// All reports below this head.
+pub(super) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String {
+    let mut text = head.to_owned();
+    reports.iter().for_each(|report| scenario(&mut text, report, has_pictures));
     text.push_str("## Machine and versions\n\n| | |\n| --- | --- |\n");
     for (name, value) in super::machine(reports) {
         let _ = writeln!(text, "| {} | {} |", plain(&name), plain(&value));
@@ -34,7 +41,7 @@ pub(super) fn write(reports: &[Report]) -> String {
     text
 }
 
-fn scenario(text: &mut String, report: &Report) {
+fn scenario(text: &mut String, report: &Report, has_pictures: bool) {
     let Report { name, title, finding, source, extent, .. } = report;
     let _ = writeln!(text, "## {name}\n\n**{}**. {}\n", plain(title), plain(finding));
     if !source.is_empty() {
@@ -44,12 +51,13 @@ fn scenario(text: &mut String, report: &Report) {
     claims(text, &report.claims);
     report.tables.iter().for_each(|sheet| table(text, sheet));
     let pictures = super::pictures(report);
-    for (number, drawing) in report.plots.iter().enumerate() {
+    let shown = |drawing: &Drawing| has_pictures || drawing.problem.is_some();
+    for (number, drawing) in report.plots.iter().enumerate().filter(|(_, drawing)| shown(drawing)) {
         let _ = writeln!(text, "### {}\n", plain(&drawing.title));
         if let Some(problem) = &drawing.problem {
             let _ = writeln!(text, "Not drawn: {problem}.\n");
         }
-        for (name, _, canvas) in pictures.iter().filter(|(_, of, _)| *of == number) {
+        for (name, _, canvas) in pictures.iter().filter(|(_, of, _)| has_pictures && *of == number) {
             let alternative = format!("{}. {}", canvas.title, canvas.description);
             let _ = writeln!(text, "![{}]({})\n", plain(&alternative).replace(['[', ']'], ""), super::picture(name));
         }

@@ -36,6 +36,7 @@ use crate::error::LabError;
 use crate::experiment::Run;
 use crate::scenario::Scenario;
 use plot::Drawing;
+use results::Results;
 use series::Book;
 use tables::Sheet;
 use troubles::Trouble;
@@ -88,10 +89,17 @@ pub struct Written {
 /// # Errors
 /// Where results are missing or cannot be read, or the report cannot be written.
 pub fn write(folder: &Path) -> Result<Written, LabError> {
-    let results = results::read(folder)?;
-    let reports: Vec<Report> =
-        results.iter().map(|results| build(&results.scenario, &results.runs, &results.machine)).collect();
-    publish(folder, &reports)
+    publish(folder, &all(&results::read(folder)?))
+}
+
+/// Steps 2 and 3, of each.
+pub(crate) fn all(results: &[Results]) -> Vec<Report> {
+    results.iter().map(|results| build(&results.scenario, &results.runs, &results.machine)).collect()
+}
+
+/// Reports as Markdown below this head, without pictures.
+pub(crate) fn text(head: &str, reports: &[Report]) -> String {
+    markdown::text(head, reports, false)
 }
 
 /// Steps 2 and 3.

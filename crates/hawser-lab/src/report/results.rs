@@ -10,14 +10,9 @@ use serde_json::Value;
 
 use crate::error::LabError;
 use crate::experiment::Run;
+use crate::experiment::store::{self, MACHINE, RUNS, SCENARIO};
 use crate::scenario::{FileError, Scenario};
 
-/// A line for each run.
-pub(super) const RUNS: &str = "runs.jsonl";
-/// The scenario's text.
-pub(super) const SCENARIO: &str = "scenario.toml";
-/// Versions, kernel, settings.
-pub(super) const MACHINE: &str = "machine.json";
 /// The order in which groups are shown; others come after, by name.
 const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "drives", "links", "scion"];
 
@@ -81,11 +76,9 @@ pub fn read(folder: &Path) -> Result<Vec<Results>, LabError> {
         return Err(LabError::results(format!("read {}", folder.display()), format!("it has no {RUNS}")));
     }
     let rank = |group: &str| GROUPS.iter().position(|known| *known == group).unwrap_or(GROUPS.len());
-    all.sort_by(|a, b| {
-        let key = |results: &Results| {
-            (rank(&results.scenario.group), results.scenario.group.clone(), results.scenario.name.clone())
-        };
-        key(a).cmp(&key(b))
+    all.sort_by_cached_key(|results| {
+        let Scenario { group, name, .. } = &results.scenario;
+        (rank(group), group.clone(), name.clone())
     });
     Ok(all)
 }
@@ -103,7 +96,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
 
 pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
     let scenario = Scenario::read(&folder.join(SCENARIO)).map_err(misread)?;
-    let runs = parse_runs(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
+    let runs = store::parse(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
     let machine = text_of(&folder.join(MACHINE))?;
     let machine = serde_json::from_str(&machine)
         .map_err(|error| LabError::results(format!("read {}", folder.join(MACHINE).display()), error.to_string()))?;
@@ -123,32 +116,9 @@ fn text_of(path: &Path) -> Result<String, LabError> {
     fs::read_to_string(path).map_err(|error| LabError::system(format!("read {}", path.display()), error))
 }
 
-/// A last line without an end was being written when the program was killed: that run did not end.
-fn parse_runs(path: &Path, text: &str) -> Result<Vec<Run>, LabError> {
-    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line)
-            .map_err(|error| LabError::results(format!("read {}:{}", path.display(), number + 1), error.to_string()))
-    };
-    whole.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(parse).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RUN: &str = r#"{"scenario":"s","case":"A.1","contender":"tcp","workload":"down","repetition":0,"seed":1,"started":2.5,"outcome":{"found":{"metrics":{"goodput_mbps":9.5},"lines":[],"samples":{},"marks":[]}}}"#;
-
-    #[test]
-    fn a_line_that_was_being_written_is_no_run() {
-        let path = Path::new("runs.jsonl");
-        let parsed = |text: &str| parse_runs(path, text).map(|runs| runs.len());
-        assert_eq!(parsed(&format!("{RUN}\n{RUN}\n")).expect("two runs"), 2);
-        assert_eq!(parsed(&format!("{RUN}\n{}", &RUN[..80])).expect("one run"), 1);
-        assert_eq!(parsed("").expect("none"), 0);
-        let broken = parsed(&format!("{}\n{RUN}\n", &RUN[..80])).expect_err("the first line is broken").to_string();
-        assert!(broken.starts_with("read runs.jsonl:1"), "{broken}");
-    }
 
     #[test]
     fn facts_are_named_by_what_leads_to_them() {

@@ -16,56 +16,13 @@ use super::refer::{Names, each, section};
 use super::{
     ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
 };
+use crate::{contender, probe, scion_bench, shila, workload};
 
 /// How long a workload runs, where its section does not say.
 const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
-const CONTENDERS: [&str; 15] = [
-    "tcp",
-    "mptcp",
-    "hawser",
-    "ecmp",
-    "wireguard-go",
-    "mlvpn",
-    "mlvpn-rs",
-    "glorytun",
-    "engarde",
-    "openvpn",
-    "mqvpn",
-    "yardstick",
-    "scion",
-    "shila",
-    "shim",
-];
-const WORKLOADS: [&str; 25] = [
-    "bulk",
-    "request",
-    "voip",
-    "web",
-    "http3",
-    "connect",
-    "packets",
-    "ping",
-    "iperf3",
-    "scion-packets",
-    "scion-file",
-    "shila-file",
-    "beside-reno",
-    "outage",
-    "peers",
-    "standby",
-    "scion-paths",
-    "scion-mixed",
-    "scion-sharing",
-    "shim-disjoint",
-    "shim-sharing",
-    "shim-cut",
-    "shim-wire",
-    "shim-quic",
-    "shim-strain",
-];
 const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
 
@@ -234,7 +191,7 @@ fn contenders(
 ) -> Vec<ContenderPlan> {
     let mut index = 0..;
     let plans = each(tree, "contender", "contender", faults, |table| {
-        let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &CONTENDERS));
+        let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &contender_kinds()));
         let label = table.optional("label", values::name).or_else(|| kind.clone());
         known.contenders.claim(table, label.as_ref());
         let options = options(table, plain, "contender", index.next()?);
@@ -250,7 +207,7 @@ fn contenders(
 fn workloads(tree: &DeTable<'_>, plain: &toml::Table, known: &mut Known, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
     let mut index = 0..;
     let plans = each(tree, "workload", "workload", faults, |table| {
-        let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &WORKLOADS));
+        let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &workload_kinds()));
         let name = table.optional("name", values::name).or_else(|| kind.clone());
         known.workloads.claim(table, name.as_ref());
         let duration = table.get("duration", values::some_time).unwrap_or(DEFAULT_DURATION);
@@ -259,6 +216,17 @@ fn workloads(tree: &DeTable<'_>, plain: &toml::Table, known: &mut Known, faults:
     });
     demand(tree, "workload", "kind = \"bulk\"", faults);
     plans
+}
+
+/// Of contenders on a stage, then of those that bring a network of their own.
+fn contender_kinds() -> Vec<&'static str> {
+    contender::kinds().map(|(kind, _)| *kind).chain([scion_bench::CONTENDER, shila::CONTENDER, probe::SHIM]).collect()
+}
+
+/// The same of workloads.
+fn workload_kinds() -> Vec<&'static str> {
+    let own = scion_bench::WORKLOADS.into_iter().chain([shila::WORKLOAD]).chain(probe::kinds());
+    workload::KINDS.into_iter().chain(own).collect()
 }
 
 /// Options of a contender or workload, which reads them itself.

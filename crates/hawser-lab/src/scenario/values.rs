@@ -24,7 +24,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 type Read<T> = Result<T, Fault>;
 
 /// Units of a kind, with how many of the least each is.
-const TIMES: [(&str, f64); 4] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0)];
+pub(crate) const TIMES: [(&str, f64); 4] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0)];
 const RATES: [(&str, f64); 3] = [("k", 1e-3), ("M", 1.0), ("G", 1e3)];
 const SIZES: [(&str, f64); 3] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6)];
 
@@ -221,7 +221,7 @@ pub(super) fn one_of(value: &DeValue<'_>, names: &[&'static str]) -> Read<String
 }
 
 /// A number with one of these units; not negative.
-fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+pub(crate) fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;

@@ -1,6 +1,7 @@
 //! Who is compared.
 
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 
 use super::CONTENDER;
@@ -71,18 +72,16 @@ pub(super) const ALL: [Candidate; 13] = [
 impl Candidate {
     /// The one that a scenario means by a label.
     pub fn of(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let wrong = |fault: String| LabError::Option { contender: plan.label.clone(), fault };
+        let options = Options::of_contender(plan);
         if plan.kind != CONTENDER {
-            return Err(wrong(format!(
-                "kind {:?} beside kind {CONTENDER:?}: they are measured in different ways",
-                plan.kind
-            )));
-        }
-        if let Some(option) = plan.options.keys().next() {
-            return Err(wrong(format!("there is no option {option:?}")));
+            let fault = format!("kind {:?} beside kind {CONTENDER:?}: they are measured in different ways", plan.kind);
+            return Err(options.fault(fault));
         }
         let found = ALL.iter().find(|candidate| candidate.label == plan.label).copied();
-        found.ok_or_else(|| wrong(format!("there is no such candidate, but: {}", labels().join(", "))))
+        let none = || options.fault(format!("there is no such candidate, but: {}", labels().join(", ")));
+        let candidate = found.ok_or_else(none)?;
+        options.finish()?;
+        Ok(candidate)
     }
 
     /// Whether it is for this load: a session and the bulk protocol are for reliable transfer, and two ends of
@@ -135,7 +134,7 @@ mod tests {
     fn what_is_no_candidate_is_refused_with_what_there_is() {
         for (kind, label, options, said) in [
             (CONTENDER, "hawsr", "", "bypass-hawser"),
-            (CONTENDER, "snet", "queues = true", "no option \"queues\""),
+            (CONTENDER, "snet", "queues = true", "no option `queues`"),
             ("tcp", "snet", "", "kind \"tcp\""),
         ] {
             let error = Candidate::of(&plan(kind, label, options)).expect_err("it is none").to_string();

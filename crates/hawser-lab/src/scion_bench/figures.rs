@@ -47,7 +47,7 @@ impl Counts {
             |count: &Count| (count.bytes + count.packets * *overhead as u64) as f64 * BITS / count.seconds / MEGA;
         let kpps = |count: &Count| count.packets as f64 / count.seconds / 1e3;
         let (sender, receiver) = (self.sender_us(), self.receiver_us());
-        named([
+        Findings::named([
             ("sent_goodput_mbps", goodput(sent)),
             ("sent_throughput_mbps", throughput(sent)),
             ("goodput_mbps", goodput(received)),
@@ -72,17 +72,16 @@ impl Counts {
         let Self { sent, received, .. } = self;
         let gigabytes = received.bytes as f64 / GIGA;
         let (sender, receiver) = (self.sender_us() / MEGA, self.receiver_us() / MEGA);
-        let mut findings = named([
+        let mut findings = Findings::named([
             ("goodput_mbps", received.bytes as f64 * BITS / sent.seconds / MEGA),
             ("cpu_sender_s_per_gb", sender / gigabytes),
             ("cpu_receiver_s_per_gb", receiver / gigabytes),
         ]);
         if received.packets > 0 {
-            let of_packets = named([
+            findings.add(Findings::named([
                 ("kpps", received.packets as f64 / sent.seconds / 1e3),
                 ("cpu_packet_us", (self.sender_us() + self.receiver_us()) / received.packets as f64),
-            ]);
-            findings.metrics.extend(of_packets.metrics);
+            ]));
         }
         findings
     }
@@ -94,11 +93,6 @@ impl Counts {
     fn receiver_us(&self) -> f64 {
         self.received.cpu_us as f64 + self.receiver_helper.as_secs_f64() * MEGA
     }
-}
-
-fn named<const N: usize>(figures: [(&str, f64); N]) -> Findings {
-    let metrics = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Findings { metrics, ..Findings::default() }
 }
 
 #[cfg(test)]

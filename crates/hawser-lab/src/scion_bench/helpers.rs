@@ -9,8 +9,7 @@ use std::fs;
 use std::num::NonZeroU16;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_scion::xdp::{self, Bypass, Wanted, XdpError};
 use hawser_wire::Namespace;
@@ -20,9 +19,10 @@ use super::ground::Ground;
 use super::programs::Baselines;
 use crate::cleanup::Folder;
 use crate::error::LabError;
-use crate::experiment::told;
 use crate::portals::Portals;
 use crate::process::Process;
+use crate::text::told;
+use crate::wait::until;
 
 /// Where dispatchers listen. Source: EndhostPort of the reference implementation.
 pub(super) const END_HOST_PORT: u16 = 30_041;
@@ -120,15 +120,8 @@ fn dispatcher(
     Process::start(name, namespace, program, &["--config", &file.to_string_lossy()], folder)
 }
 
-fn wait(process: &Process, fault: &str, mut is_there: impl FnMut() -> Result<bool, LabError>) -> Result<(), LabError> {
-    let late = Instant::now() + PATIENCE;
-    while !is_there()? {
-        if Instant::now() > late {
-            return Err(process.fault(fault));
-        }
-        thread::sleep(GLANCE);
-    }
-    Ok(())
+fn wait(process: &Process, fault: &str, is_there: impl Fn() -> Result<bool, LabError>) -> Result<(), LabError> {
+    until(PATIENCE, GLANCE, || Ok(is_there()?.then_some(())))?.ok_or_else(|| process.fault(fault))
 }
 
 /// Whether somebody listens on the dispatchers' port; at every address that is a socket of IPv6.

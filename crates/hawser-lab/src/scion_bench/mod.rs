@@ -2,7 +2,7 @@
 //!
 //! 1. The scenarios of the group `scion` say what is run; [`experiment::conduct`](crate::experiment::conduct) says
 //!    when, and keeps what came of it, as for every other scenario of the lab.
-//! 2. [`Bench::execute`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on
+//! 2. [`Bench::run`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on
 //!    between them; a [`plan::Plan`] says what is sent, and where.
 //! 3. `programs` builds the programs over snet with Go; Hawser's own ends are this executable ([`end`]).
 //! 4. `ground`, `network`: two hosts in namespaces. `helpers`: dispatchers, and the program that bypasses them;
@@ -40,7 +40,6 @@ pub use finish::{Finish, finish};
 
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Outcome, Planned};
 use crate::scenario::Scenario;
 
 /// What scenarios of the bench call their contenders' kind.
@@ -54,8 +53,7 @@ pub const GROUP: &str = "scion";
 /// other.
 pub struct Bench {
     hawser: PathBuf,
-    cache: PathBuf,
-    baselines: OnceCell<Baselines>,
+    baselines: Baselines,
     network: OnceCell<Network>,
     file: RefCell<Option<Rc<MemoryFile>>>,
 }
@@ -78,14 +76,8 @@ impl Bench {
                 return Err(LabError::Workload { workload: workload.name.clone(), fault });
             }
         }
-        let (hawser, cache) = (programs.hawser.clone(), programs.cache.clone());
-        Ok(Self { hawser, cache, baselines: OnceCell::new(), network: OnceCell::new(), file: RefCell::default() })
-    }
-
-    /// Step 2.
-    #[must_use]
-    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        self.run(planned).into()
+        let (hawser, baselines) = (programs.hawser.clone(), Baselines::new(&programs.cache));
+        Ok(Self { hawser, baselines, network: OnceCell::new(), file: RefCell::default() })
     }
 }
 

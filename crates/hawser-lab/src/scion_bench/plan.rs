@@ -1,8 +1,8 @@
 //! What is sent, as a scenario's workload says.
 
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::WorkloadPlan;
-use crate::workload::options::Options;
 
 /// What a workload is. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +52,7 @@ const PLACES: [(&str, Place); 2] = [("within", Place::Within), ("between", Place
 impl Plan {
     /// Reads it, strictly.
     pub fn of(plan: &WorkloadPlan) -> Result<Self, LabError> {
-        let mut options = Options::of(plan);
+        let mut options = Options::of_workload(plan);
         let place = options.choice("place", &PLACES, Place::Within)?;
         let load = match plan.kind.as_str() {
             "scion-packets" => {

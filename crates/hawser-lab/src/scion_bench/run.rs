@@ -22,12 +22,13 @@ use super::lossless;
 use super::memory::MemoryFile;
 use super::network::Network;
 use super::plan::{Load, Pace, Place, Plan};
-use super::programs::Baselines;
 use super::tunnel;
 use super::worker::Worker;
 use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
+use crate::options::case_count;
+use crate::text::hex;
 
 /// How long an end may take to start, and to tell what it counted.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -37,6 +38,8 @@ const DRAIN: Duration = Duration::from_millis(300);
 const CALIBRATION: Duration = Duration::from_secs(1);
 /// The slowest that a file may be sent, in bytes a second: 16 Mbit/s.
 const SLOWEST: u64 = 2_000_000;
+/// Connections of a case, at most.
+const MOST_CONNECTIONS: u8 = 100;
 /// What the file's bytes come from.
 const FILE_SEED: u64 = 1;
 /// This executable's command for ends of our own.
@@ -57,10 +60,11 @@ struct Scene<'b> {
 
 impl Bench {
     /// Steps 1 to 3.
-    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, plan) = (Candidate::of(series.contender)?, Plan::of(&series.workload)?);
-        let scene = self.scene(candidate, plan, connections(series.case.x)?)?;
+        let connections = case_count(series.case.x, "connections", MOST_CONNECTIONS)?;
+        let scene = self.scene(candidate, plan, connections.into())?;
         match plan.load {
             Load::Packets { bytes, pace } => {
                 let trial = |rate| scene.packets(bytes, rate, CALIBRATION);
@@ -96,7 +100,7 @@ impl Bench {
 
     /// Step 1.
     fn scene(&self, candidate: Candidate, plan: Plan, connections: u16) -> Result<Scene<'_>, LabError> {
-        let baselines = self.baselines.get_or_init(|| Baselines::new(&self.cache));
+        let baselines = &self.baselines;
         let programs = [baselines.end(candidate.sender)?, baselines.end(candidate.receiver)?];
         let folder = Folder::new()?;
         if candidate.sender == Code::Session {
@@ -114,20 +118,6 @@ impl Bench {
         let ports = first..first + connections;
         let helpers = Helpers::start(candidate.way, &ground, ports, baselines, &folder)?;
         Ok(Scene { bench: self, candidate, connections, programs, ground, helpers, folder })
-    }
-}
-
-/// How many connections a case has.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a small whole number")]
-fn connections(x: Option<f64>) -> Result<u16, LabError> {
-    const MOST: f64 = 100.0;
-    match x {
-        None => Ok(1),
-        Some(x) if (1.0..=MOST).contains(&x) && x.fract() == 0.0 => Ok(x as u16),
-        Some(x) => {
-            let fault = format!("a case's `x` is its number of connections, 1 to {MOST}, not {x}");
-            Err(LabError::Workload { workload: "case".to_owned(), fault })
-        }
     }
 }
 
@@ -232,8 +222,7 @@ impl Scene<'_> {
             let [senders, receivers] = route.routers;
             words.push(format!("--next-hop={}", if remote.is_some() { senders } else { receivers }));
             if remote.is_some() {
-                let hex: String = route.dataplane.iter().map(|byte| format!("{byte:02x}")).collect();
-                words.push(format!("--path={hex}"));
+                words.push(format!("--path={}", hex(&route.dataplane)));
             }
         }
         words
@@ -246,19 +235,5 @@ impl Counts {
     pub(super) fn received_rate(&self) -> f64 {
         let Count { packets, seconds, .. } = self.received;
         packets as f64 / seconds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_case_says_how_many_connections() {
-        for (x, expected) in [(None, Some(1)), (Some(1.0), Some(1)), (Some(12.0), Some(12)), (Some(0.0), None)] {
-            assert_eq!(connections(x).ok(), expected, "{x:?}");
-        }
-        let error = connections(Some(1.5)).expect_err("half a connection").to_string();
-        assert!(error.contains("number of connections"), "{error}");
     }
 }

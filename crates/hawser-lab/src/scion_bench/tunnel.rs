@@ -20,26 +20,16 @@ pub(super) fn up(
     daemon: SocketAddr,
     connections: u16,
 ) -> Result<(Portals, Ground), LabError> {
-    let [local_tun, remote_tun] = [LOCAL_TUN, REMOTE_TUN].map(parsed);
-    let site = Site {
-        local: &ground.sender.namespace,
-        remote: &ground.receiver.namespace,
-        endpoint: ground.receiver.address,
-        scion: Some(ground.receiver_end(Way::Straight)),
-        links: links(ground.interfaces[0], daemon, connections),
-        paths: connections.into(),
-        transports: vec!["udp".to_owned()],
-        tun: [vec![local_tun], vec![remote_tun]],
-        behind: [vec![], vec![]],
-        traffic: "",
-        more: "",
-    };
+    let Ground { sender, receiver, interfaces, .. } = ground;
+    let links = links(interfaces[0], daemon, connections);
+    let plain = Site::plain(&sender.namespace, &receiver.namespace, receiver.address, links, connections.into());
+    let site = Site { scion: Some(ground.receiver_end(Way::Straight)), ..plain };
     let portals = Portals::join(hawser, &site)?;
-    let inside = |host: &Host, address| Host { address, ..host.clone() };
+    let inside = |host: &Host, network| Host { address: parsed(network).addr(), ..host.clone() };
     let ground = Ground {
-        sender: inside(&ground.sender, local_tun.addr()),
-        receiver: inside(&ground.receiver, remote_tun.addr()),
-        interfaces: ground.interfaces,
+        sender: inside(sender, LOCAL_TUN),
+        receiver: inside(receiver, REMOTE_TUN),
+        interfaces: *interfaces,
         route: None,
     };
     Ok((portals, ground))

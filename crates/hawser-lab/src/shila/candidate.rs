@@ -3,12 +3,12 @@
 use hawser_scion::select::Criterion;
 
 use super::CONTENDER;
-use crate::contender::options::Options;
 use crate::error::LabError;
+use crate::options::{Options, case_count};
 use crate::scenario::ContenderPlan;
 
 /// Paths of a case, at most: as many as a shim has egress interfaces.
-const MOST_PATHS: f64 = 8.0;
+const MOST_PATHS: u8 = 8;
 
 /// By what the file goes. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ const BESIDE: [&str; 3] = ["nothing", "main", "subflow"];
 impl Candidate {
     /// The one that a scenario means.
     pub fn of(plan: &ContenderPlan) -> Result<Self, LabError> {
-        let mut options = Options::new(plan);
+        let mut options = Options::of_contender(plan);
         if plan.kind != CONTENDER {
             let fault = format!("kind {:?} beside kind {CONTENDER:?}: they are measured in different ways", plan.kind);
             return Err(options.fault(fault));
@@ -68,16 +68,8 @@ impl Candidate {
 }
 
 /// How many paths a case has.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a small whole number")]
 pub(super) fn paths(x: Option<f64>) -> Result<u8, LabError> {
-    match x {
-        None => Ok(1),
-        Some(x) if (1.0..=MOST_PATHS).contains(&x) && x.fract() == 0.0 => Ok(x as u8),
-        Some(x) => {
-            let fault = format!("a case's `x` is its number of paths, 1 to {MOST_PATHS}, not {x}");
-            Err(LabError::Workload { workload: "case".to_owned(), fault })
-        }
-    }
+    case_count(x, "paths", MOST_PATHS)
 }
 
 #[cfg(test)]
@@ -113,13 +105,6 @@ mod tests {
         ] {
             let error = read(kind, options).expect_err("it is wrong").to_string();
             assert!(error.contains(said), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_case_says_how_many_paths() {
-        for (x, expected) in [(None, Some(1)), (Some(8.0), Some(8)), (Some(0.0), None), (Some(9.0), None)] {
-            assert_eq!(paths(x).ok(), expected, "{x:?}");
         }
     }
 }

@@ -56,7 +56,7 @@ impl Choice {
     /// What it is, and how far it is from the best.
     pub fn findings(self, best: Self) -> Findings {
         let over = |own: f64, best: f64| (own - best) / best * 100.0;
-        let named = [
+        Findings::named([
             ("paths", self.paths),
             ("length", self.length),
             ("mtu", self.mtu),
@@ -64,9 +64,7 @@ impl Choice {
             ("length_over_percent", over(self.length, best.length)),
             ("mtu_under_percent", (best.mtu - self.mtu) / best.mtu * 100.0),
             ("sharability_over", self.sharability - best.sharability),
-        ];
-        let metrics = named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Findings { metrics, ..Findings::default() }
+        ])
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says
 //!    when.
-//! 2. [`Bench::execute`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
+//! 2. [`Bench::run`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
 //!    run, and a file goes from client to server.
 //! 3. `run` counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against
 //!    the best ones.
@@ -20,9 +20,8 @@ use run::Ground;
 
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Outcome, Planned};
+use crate::options::Options;
 use crate::scenario::{Scenario, WorkloadPlan};
-use crate::workload::options::Options;
 
 /// What scenarios call their contenders' kind.
 pub const CONTENDER: &str = "shila";
@@ -55,12 +54,6 @@ impl Bench {
         Ok(Self { hawser: programs.hawser.clone(), ground: OnceCell::new() })
     }
 
-    /// Step 2.
-    #[must_use]
-    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        self.run(planned).into()
-    }
-
     /// The network: comes up once.
     fn ground(&self) -> Result<&Ground, LabError> {
         match self.ground.get() {
@@ -78,7 +71,7 @@ pub fn is_ours(scenario: &Scenario) -> bool {
 
 /// How long a workload's file is.
 fn bytes(plan: &WorkloadPlan) -> Result<u64, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     if plan.kind != WORKLOAD {
         return Err(options.fault(format!("no kind `{}` between SCION hosts; there is: {WORKLOAD}", plan.kind)));
     }

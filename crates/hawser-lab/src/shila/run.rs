@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_scion::select::{Criterion, listed};
 use hawser_scion::{EndpointAddr, Path as ScionPath};
@@ -16,10 +16,11 @@ use super::{Bench, bytes};
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
 use crate::localnet::{Host, Localnet};
-use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, link_section, parsed};
+use crate::portals::{Portals, REMOTE_TUN, Site, link_section, parsed};
 use crate::scion_bench::network::paths;
 use crate::shim::files::{self, Sent};
 use crate::shim::{Beside as Internet, INTERNET_SERVER, Place, ShimPair, ShimPlan};
+use crate::wait::until;
 
 /// The ordinary internet between the hosts: as fast as two of the network's lines, with their latency; Mbit/s, one way.
 const INTERNET: (f64, Duration, Duration) = (20.0, Duration::from_millis(10), Duration::from_millis(100));
@@ -53,17 +54,15 @@ impl Ground {
         let [client, server] = [net.host(place.ends[0])?.clone(), net.host(place.ends[1])?.clone()];
         let (mbps, delay, queue) = INTERNET;
         let internet = Internet::join(&client, &server, &Direction::shaped(mbps, delay, queue))?;
-        let late = Instant::now() + PATIENCE;
-        let mut known = paths(&client, server.isd_as)?;
-        while listed(&known).len() < ALL_PATHS {
-            if Instant::now() > late {
-                let reason = format!("{} paths were found, not {ALL_PATHS}", listed(&known).len());
-                return Err(LabError::NoFigure { figure: "paths", reason });
-            }
-            thread::sleep(GLANCE);
-            known = paths(&client, server.isd_as)?;
-        }
-        Ok(Self { internet, net, place, client, server, paths: known })
+        let mut count = 0;
+        let known = until(PATIENCE, GLANCE, || {
+            let known = paths(&client, server.isd_as)?;
+            count = listed(&known).len();
+            Ok((count >= ALL_PATHS).then_some(known))
+        })?;
+        let few =
+            || LabError::NoFigure { figure: "paths", reason: format!("{count} paths were found, not {ALL_PATHS}") };
+        Ok(Self { internet, net, place, paths: known.ok_or_else(few)?, client, server })
     }
 
     /// Bytes of IP packets that left the client, by SCION and by the internet.
@@ -81,7 +80,7 @@ impl Ground {
 impl Bench {
     /// The run.
     #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
-    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, bytes) = (Candidate::of(series.contender)?, bytes(&series.workload)?);
         let count = candidate::paths(series.case.x)?;
@@ -97,14 +96,12 @@ impl Bench {
             }
         };
         let wire = (ground.sent()? - before) as f64;
-        let mut findings = Findings::default();
         let throughput = wire * BITS / sent.seconds / MEGA;
-        let named = [
+        let mut findings = Findings::named([
             ("goodput_mbps", sent.mbps()),
             ("throughput_mbps", throughput),
             ("overhead_percent", (wire / bytes as f64 - 1.0) * 100.0),
-        ];
-        findings.metrics.extend(named.map(|(name, value)| (name.to_owned(), value)));
+        ]);
         if let Some(choice) = choice {
             findings.add(choice.findings(Choice::best(&ground.paths, usize::from(count))));
         }
@@ -156,21 +153,11 @@ impl Ground {
     /// Through a tunnel that is bonded over this many paths.
     fn by_portals(&self, hawser: &Path, count: u8, select: Criterion, bytes: u64) -> Result<Sent, LabError> {
         let lines = format!("daemon = \"{}\"\npaths = {count}\nselect = \"{select}\"\n", self.client.daemon);
-        let site = Site {
-            local: &self.client.namespace,
-            remote: &self.server.namespace,
-            endpoint: self.server.address,
-            scion: Some(EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, PORT))),
-            links: link_section("eth0", "scion", &lines),
-            paths: usize::from(count),
-            transports: vec!["udp".to_owned()],
-            tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
-            behind: [vec![], vec![]],
-            traffic: "",
-            more: "",
-        };
-        let _portals = Portals::join(hawser, &site)?;
+        let scion = Some(EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, PORT)));
+        let links = link_section("eth0", "scion", &lines);
         let ends = [&self.client.namespace, &self.server.namespace];
+        let plain = Site::plain(ends[0], ends[1], self.server.address, links, usize::from(count));
+        let _portals = Portals::join(hawser, &Site { scion, ..plain })?;
         files::by_tcp(hawser, ends, parsed(REMOTE_TUN).addr(), false, bytes)
     }
 }

@@ -18,6 +18,7 @@ use crate::localnet::Host;
 use crate::scion_bench::figures::Count;
 use crate::scion_bench::memory::MemoryFile;
 use crate::scion_bench::worker::Worker;
+use crate::text::hex;
 
 /// Bits of a byte, and a Mbit/s.
 const BITS: f64 = 8.0;
@@ -95,10 +96,9 @@ pub(crate) fn by_quinn(
 ) -> Result<Sent, LabError> {
     let end = |host: &Host| EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, QUIC_PORT));
     let (local, remote) = (end(client), end(server));
-    let hex: String = path.dataplane.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut words = vec![format!("--local={local}"), format!("--remote={remote}"), format!("--mtu={}", path.mtu)];
     words.extend(path.next_hop.map(|router| format!("--next-hop={router}")));
-    words.push(format!("--path={hex}"));
+    words.push(format!("--path={}", hex(path.dataplane.as_bytes())));
     let sender = End { namespace: &client.namespace, task: "send-file", words };
     let receiver = End { namespace: &server.namespace, task: "receive-file", words: vec![format!("--local={remote}")] };
     together(program, &[], &sender, &receiver, bytes)

@@ -7,8 +7,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_scion::EndpointAddr;
 use hawser_scion::select::Criterion;
@@ -21,6 +20,7 @@ use crate::cleanup::{self, Folder};
 use crate::error::LabError;
 use crate::localnet::{Host, Localnet};
 use crate::process::Process;
+use crate::wait::until;
 
 /// The shims' SCION port: one that routers send to (`dispatched_ports`).
 pub(crate) const PORT: u16 = 31_000;
@@ -111,20 +111,14 @@ impl ShimPair {
     /// # Errors
     /// Where none has in time: with what the client's shim says of them.
     pub fn wait_flows(&self, flows: usize) -> Result<ConnectionStatus, LabError> {
-        let late = Instant::now() + PATIENCE;
-        loop {
+        let mut counts: Vec<usize> = Vec::new();
+        let whole = until(PATIENCE, GLANCE, || {
             let connections = self.client.connections();
-            let is_whole = |connection: &&ConnectionStatus| established(connection) >= flows;
-            if let Some(found) = connections.iter().find(is_whole) {
-                return Ok(found.clone());
-            }
-            if Instant::now() > late {
-                let counts: Vec<usize> = connections.iter().map(established).collect();
-                let fault = format!("of its connections none has {flows} flows, but {counts:?}");
-                return Err(self.client.process.fault(fault));
-            }
-            thread::sleep(GLANCE);
-        }
+            counts = connections.iter().map(established).collect();
+            Ok(connections.into_iter().find(|connection| established(connection) >= flows))
+        })?;
+        let fault = || format!("of its connections none has {flows} flows, but {counts:?}");
+        whole.ok_or_else(|| self.client.process.fault(fault()))
     }
 }
 
@@ -160,17 +154,9 @@ impl Shim {
 
     /// Step 2.
     fn wait_up(&mut self) -> Result<(), LabError> {
-        let late = Instant::now() + PATIENCE;
-        while self.status().is_none() {
-            if let Some(status) = self.process.ended()? {
-                return Err(self.process.fault(format!("it ended: {status}")));
-            }
-            if Instant::now() > late {
-                return Err(self.process.fault(format!("it told no status for {} s", PATIENCE.as_secs())));
-            }
-            thread::sleep(GLANCE);
-        }
-        Ok(())
+        let answer = until(PATIENCE, GLANCE, || self.process.check().map(|()| self.status()))?;
+        let silent = || self.process.fault(format!("it told no status for {} s", PATIENCE.as_secs()));
+        answer.map(drop).ok_or_else(silent)
     }
 
     /// Where it runs, and applications do.

@@ -66,12 +66,9 @@ impl Halt {
     /// Step 4.
     #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
     pub(super) fn finish(&mut self) -> Result<Findings, LabError> {
-        let mut findings = Findings::default();
-        let Some((attack, begun, before)) = self.attack.take() else { return Ok(findings) };
+        let Some((attack, begun, before)) = self.attack.take() else { return Ok(Findings::default()) };
         let (dropped, seconds) = ((self.dropped()? - before) as f64, begun.elapsed().as_secs_f64());
-        let figures = [("hostile_per_s", attack.stop()?.per_second), ("dropped_per_s", dropped / seconds)];
-        findings.metrics.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-        Ok(findings)
+        Ok(Findings::named([("hostile_per_s", attack.stop()?.per_second), ("dropped_per_s", dropped / seconds)]))
     }
 
     /// Packets that the remote portal has dropped so far.

@@ -16,11 +16,12 @@ use hawser_wire::{Moment, Namespace};
 use socket2::{SockRef, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::oneshot;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Ground, stack};
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 
 /// The head of a request: bytes of all of it, and bytes wanted.
@@ -36,8 +37,7 @@ pub(super) type Streams = Arc<Mutex<Vec<StreamInfo>>>;
 /// A server that answers. Ended on drop; one owner.
 pub(super) struct Answers {
     pub(super) address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    serving: Background<()>,
 }
 
 /// How a ground's streams are made.
@@ -51,36 +51,37 @@ impl Answers {
         let starting = |error| LabError::system("start a server that answers", error);
         let listener = ground.server.run(|| kind.listen((ground.ends.server, 0).into()))?.map_err(starting)?;
         let port = listener.local_addr().map_err(starting)?.as_socket().map_or(0, |address| address.port());
-        let (stop, stopped) = oneshot::channel();
         let streams = Arc::clone(streams);
-        let thread = side(&ground.server, "answers", move || async move {
+        let serving = serving(&ground.server, "answers", move |stop| async move {
             tokio::select! {
                 ended = serve(listener, kind, streams) => ended,
-                // An owner that is gone stops it, too.
-                _ = stopped => Ok(()),
+                () = stop.told() => Ok(()),
             }
         })?;
-        let address = SocketAddr::new(ground.ends.server, port);
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address: SocketAddr::new(ground.ends.server, port), serving })
     }
 
     /// Ends it: after this all its streams have been counted.
-    pub(super) fn end(mut self) -> Result<(), LabError> {
-        self.join().map_err(|error| LabError::system("answer requests", error))
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        drop(self.stop.take());
-        let panicked = |_| Err(io::Error::other("the server's thread panicked"));
-        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked))
+    pub(super) fn end(self) -> Result<(), LabError> {
+        self.serving.finish().map_err(|error| LabError::system("answer requests", error))
     }
 }
 
-impl Drop for Answers {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
-    }
+/// A server's side: asynchronous work until its owner wants no more of it.
+pub(super) fn serving<T, F>(
+    namespace: &Namespace,
+    name: &str,
+    work: impl FnOnce(Stop) -> F + Send + 'static,
+) -> Result<Background<T>, LabError>
+where
+    T: Send + 'static,
+    F: Future<Output = io::Result<T>>,
+{
+    Background::start(namespace, name, move |stop| runtime()?.block_on(work(stop)))
+}
+
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
 /// Step 3: a thread in a namespace for asynchronous work, with a runtime of its own.
@@ -93,8 +94,7 @@ where
     T: Send + 'static,
     F: Future<Output = io::Result<T>>,
 {
-    let run = move || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work());
-    Ok(namespace.spawn_thread(name, run)?)
+    Ok(namespace.spawn_thread(name, move || runtime()?.block_on(work()))?)
 }
 
 /// Waits for a side's end.

@@ -128,7 +128,7 @@ fn line(name: &str, got: &Timeline, span: Span, step: Duration) -> Line {
 /// Jain's index: 1 where all have the same, 1/n where one has all; none where nobody has anything.
 /// Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, DEC-TR-301, 1984.
 #[expect(clippy::cast_precision_loss, reason = "a number of clients")]
-pub(super) fn jain(shares: &[f64]) -> Option<f64> {
+pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }

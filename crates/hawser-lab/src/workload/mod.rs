@@ -6,6 +6,7 @@
 //! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work. Its first
 //!    seconds may be told apart.
 
+mod beside;
 mod bulk;
 mod busy;
 mod connect;
@@ -16,7 +17,7 @@ mod http3;
 mod iperf3;
 mod later;
 mod load;
-pub(crate) mod options;
+mod options;
 mod packets;
 mod ping;
 mod request;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use hawser_wire::traffic::Stack;
 use hawser_wire::{Moment, Namespace};
 
+pub(crate) use self::figures::jain;
 use self::options::Options;
 use crate::contender::Transport;
 use crate::error::LabError;
@@ -92,7 +94,7 @@ pub trait Workload: Send {
 /// # Errors
 /// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
 pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
-    let mut options = Options::of(plan);
+    let mut options = Options::of_workload(plan);
     let after = later::after(&mut options)?;
     let workload: Box<dyn Workload> = match plan.kind.as_str() {
         "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
@@ -107,8 +109,8 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
     let workload = later::Later::around(workload, after);
-    let workload = load::Loaded::parse(workload, &mut options)?;
-    let workload = ping::Beside::parse(workload, after, &mut options)?;
+    let workload = load::beside(workload, &mut options)?;
+    let workload = ping::beside(workload, after, &mut options)?;
     let workload = busy::Busy::parse(workload, &mut options)?;
     options.finish()?;
     Ok(workload)
@@ -119,7 +121,7 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
 /// # Errors
 /// Where its option means nothing.
 pub fn after(plan: &WorkloadPlan) -> Result<Duration, LabError> {
-    later::after(&mut Options::of(plan)).map(Option::unwrap_or_default)
+    later::after(&mut Options::of_workload(plan)).map(Option::unwrap_or_default)
 }
 
 fn stack(kind: Transport) -> Stack {

@@ -2,14 +2,14 @@
 //!
 //! 1. From the start on an echo is asked now and then, until the end. Round trips count from the time on that `after`
 //!    says.
-//! 2. Beside another workload it runs on its own thread, and its figures join the other's.
+//! 2. Beside another workload its figures join the other's.
 
-use std::thread;
 use std::time::Duration;
 
 use hawser_wire::Moment;
 use hawser_wire::traffic::Ping;
 
+use super::beside::Both;
 use super::figures::Span;
 use super::options::Options;
 use super::{Ground, Workload};
@@ -52,45 +52,17 @@ impl Workload for Alone {
     }
 }
 
-/// A workload with a ping beside it. Starts idle; one owner.
-pub(super) struct Beside {
+/// The workload with what its option `ping` asks for beside it: true, or an interval.
+pub(super) fn beside(
     workload: Box<dyn Workload>,
-    ping: Alone,
-}
-
-impl Beside {
-    /// The workload with what its option `ping` asks for: true, or an interval.
-    pub(super) fn parse(
-        workload: Box<dyn Workload>,
-        after: Option<Duration>,
-        options: &mut Options,
-    ) -> Result<Box<dyn Workload>, LabError> {
-        let interval = match options.take("ping") {
-            None | Some(toml::Value::Boolean(false)) => return Ok(workload),
-            Some(toml::Value::Boolean(true)) => INTERVAL,
-            Some(value) => options.time_of("ping", &value)?,
-        };
-        Ok(Box::new(Self { workload, ping: Alone { interval, after: after.unwrap_or_default() } }))
-    }
-}
-
-impl Workload for Beside {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        self.workload.prepare(ground)
-    }
-
-    /// Step 2.
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        let Self { workload, ping } = self;
-        let (found, beside) = thread::scope(|scope| {
-            let beside = scope.spawn(|| ping.run(ground, start));
-            (workload.run(ground, start), beside.join())
-        });
-        let beside = beside.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let mut found = found?;
-        found.metrics.extend(beside.metrics);
-        found.samples.extend(beside.samples);
-        found.lines.extend(beside.lines);
-        Ok(found)
-    }
+    after: Option<Duration>,
+    options: &mut Options,
+) -> Result<Box<dyn Workload>, LabError> {
+    let interval = match options.take("ping") {
+        None | Some(toml::Value::Boolean(false)) => return Ok(workload),
+        Some(toml::Value::Boolean(true)) => INTERVAL,
+        Some(value) => options.time_of("ping", &value)?,
+    };
+    let ping = Alone { interval, after: after.unwrap_or_default() };
+    Ok(Box::new(Both { workload, other: Box::new(ping), keep: |found| found }))
 }

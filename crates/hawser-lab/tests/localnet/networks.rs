@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hawser_lab::go;
 use hawser_lab::localnet::{Host, Localnet, PATIENCE, Services, Topology};
-use hawser_wire::Rate;
+use hawser_wire::{Rate, Way};
 use serde_json::Value;
 
 /// How long a network may take.
@@ -123,7 +123,7 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
     ping_until(&net, leaves, parent, |answered, _| answered);
     link.restore().expect("it is restored");
     ping_until(&net, leaves, peering, |answered, _| answered);
-    let error = link.set_rate(Rate::mbit(10.0)).expect_err("nothing slows it");
+    let error = link.black_hole(true).expect_err("nothing slows it");
     assert!(error.to_string().contains("plain veth"), "{error}");
 
     let status = net.status().expect("it is told");
@@ -173,7 +173,10 @@ fn another_network_beside_it_has_slow_links_and_hosts_of_its_own() {
     let least: f64 = least.unwrap_or_else(|| panic!("{said}"));
     assert!(answered && least >= 40.0, "{least} ms there and back");
     let link = net.link("c1").expect("it is there");
-    link.set_rate(Rate::mbit(5.0)).expect("it has a rate");
+    let emulated = link.emulated().expect("it has a rate");
+    for way in Way::BOTH {
+        emulated.set(way, |way| way.rate = Some(Rate::mbit(5.0))).expect("it is changed");
+    }
     let status = net.status().expect("it is told");
     let rates: Vec<_> = status.links.iter().map(|link| link.emulated.as_ref().and_then(|way| way.rate_mbps)).collect();
     assert_eq!(rates, [Some(5.0), Some(20.0)]);

@@ -8,9 +8,6 @@
 //! Ended on drop: endpoints stay for their owner to remove.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hawser_wire::Namespace;
@@ -20,6 +17,7 @@ use serde::Deserialize;
 
 use super::manager::{FULLMESH, Manager};
 use super::refused;
+use crate::background::{Background, Stop};
 use crate::contender::undo::ip;
 use crate::error::LabError;
 use crate::scenario::Family;
@@ -49,13 +47,6 @@ struct Address {
     scope: String,
 }
 
-/// The thread. Ended on drop; one owner.
-#[derive(Debug)]
-pub(super) struct Follower {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
 /// What the thread works with. One owner.
 struct Work {
     namespace: Namespace,
@@ -66,32 +57,21 @@ struct Work {
     is_ipv4: bool,
 }
 
-impl Follower {
-    /// Step 1; the first endpoints stand when it returns.
-    pub(super) fn start(stage: &Stage) -> Result<Self, LabError> {
-        let changes = stage.local.run(changes)?.map_err(|error| refused("listen for changes of interfaces", error))?;
-        let work = Work {
-            namespace: stage.local.clone(),
-            manager: Manager::open(&stage.local)?,
-            changes,
-            links: stage.links.iter().map(|link| link.name.clone()).collect(),
-            is_ipv4: stage.inner == Family::V4,
-        };
-        work.reconcile()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = stage.local.spawn_thread("mptcp-follow", move || work.run(&told))?;
-        Ok(Self { stop, thread: Some(thread) })
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!("the thread that follows links panicked");
-        }
-    }
+/// Step 1; the first endpoints stand when it returns.
+pub(super) fn start(stage: &Stage) -> Result<Background<()>, LabError> {
+    let changes = stage.local.run(changes)?.map_err(|error| refused("listen for changes of interfaces", error))?;
+    let work = Work {
+        namespace: stage.local.clone(),
+        manager: Manager::open(&stage.local)?,
+        changes,
+        links: stage.links.iter().map(|link| link.name.clone()).collect(),
+        is_ipv4: stage.inner == Family::V4,
+    };
+    work.reconcile()?;
+    Background::start(&stage.local, "mptcp-follow", move |stop| {
+        work.run(stop);
+        Ok(())
+    })
 }
 
 fn changes() -> Result<Socket, Errno> {
@@ -105,8 +85,8 @@ fn changes() -> Result<Socket, Errno> {
 }
 
 impl Work {
-    fn run(&self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Acquire) {
+    fn run(&self, mut stop: Stop) {
+        while !stop.is_told() {
             match readable(&self.changes, GLANCE) {
                 Ok(false) => continue,
                 Ok(true) => self.drain(),

@@ -10,14 +10,13 @@
 use hawser_wire::Namespace;
 use rustix::io::Errno;
 
-use self::follow::Follower;
 use self::manager::{Limits, Manager};
-use self::ndiffports::Opener;
 use super::links::{choose, has_lan};
-use super::options::Options;
 use super::undo::Undo;
 use super::{Contender, Offer, Programs, Transport};
+use crate::background::Background;
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 
@@ -60,22 +59,16 @@ struct Mptcp {
 /// What `up` left, in the order in which it goes.
 #[derive(Debug)]
 struct Running {
-    _helper: Option<Helper>,
+    /// The thread that acts while connections live.
+    _helper: Option<Background<()>>,
     managers: Vec<(Manager, Limits)>,
     undo: Undo,
 }
 
-/// The thread that acts while connections live. Ended on drop.
-#[derive(Debug)]
-enum Helper {
-    Follower { _thread: Follower },
-    Opener { _thread: Opener },
-}
-
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let mut options = Options::new(plan);
+    let mut options = Options::of_contender(plan);
     let link = options.string("link")?;
-    let subflows = options.number("subflows", MOST)?;
+    let subflows = options.up_to("subflows", MOST)?;
     let path_manager = match options.word("path-manager", &["fullmesh", "ndiffports", "default"])? {
         "ndiffports" => PathManager::NDiffPorts(subflows.unwrap_or(SUBFLOWS)),
         _ if subflows.is_some() => return Err(options.fault("subflows is for path-manager = \"ndiffports\"")),
@@ -86,7 +79,7 @@ pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contend
     if let Some(on) = options.flag("checksums")? {
         sysctls.push(("mptcp/checksum_enabled", u8::from(on).to_string()));
     }
-    if let Some(retries) = options.number("syn-retries", MOST_SYN_RETRIES)? {
+    if let Some(retries) = options.up_to("syn-retries", MOST_SYN_RETRIES)? {
         sysctls.push(("ipv4/tcp_syn_retries", retries.to_string()));
     }
     if let Some(scheduler) = options.string("scheduler")? {
@@ -124,11 +117,9 @@ impl Contender for Mptcp {
             PathManager::Default => None,
             PathManager::Fullmesh => {
                 announce(stage, &managers[1].0)?;
-                Some(Helper::Follower { _thread: Follower::start(stage)? })
+                Some(follow::start(stage)?)
             }
-            PathManager::NDiffPorts(subflows) => {
-                Some(Helper::Opener { _thread: Opener::start(&stage.local, subflows)? })
-            }
+            PathManager::NDiffPorts(subflows) => Some(ndiffports::start(&stage.local, subflows)?),
         };
         self.running = Some(Running { _helper: helper, managers, undo });
         Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new(), portals: None })

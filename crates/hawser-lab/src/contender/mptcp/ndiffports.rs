@@ -6,15 +6,13 @@
 //! Ended on drop.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hawser_wire::Namespace;
 
 use super::manager::{EVENTS, FAMILY, Manager, Subflow, VERSION, address};
 use super::refused;
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 use hawser_net::genetlink::{Generic, Message, find, u32_of};
 
@@ -31,13 +29,6 @@ const ADDRESS_ID: u8 = 1;
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// The thread. Ended on drop; one owner.
-#[derive(Debug)]
-pub(super) struct Opener {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
 /// What an event tells of a new connection. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Connection {
@@ -47,30 +38,19 @@ struct Connection {
     port: u16,
 }
 
-impl Opener {
-    /// Step 1, for connections of this many subflows.
-    pub(super) fn start(client: &Namespace, subflows: u32) -> Result<Self, LabError> {
-        let events = client.run(|| Generic::subscribe(FAMILY, VERSION, EVENTS))?;
-        let events = events.map_err(|error| refused("listen for connections of MPTCP", error))?;
-        let manager = Manager::open(client)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = client.spawn_thread("mptcp-ndiffports", move || run(&events, &manager, subflows, &told))?;
-        Ok(Self { stop, thread: Some(thread) })
-    }
+/// Step 1, for connections of this many subflows.
+pub(super) fn start(client: &Namespace, subflows: u32) -> Result<Background<()>, LabError> {
+    let events = client.run(|| Generic::subscribe(FAMILY, VERSION, EVENTS))?;
+    let events = events.map_err(|error| refused("listen for connections of MPTCP", error))?;
+    let manager = Manager::open(client)?;
+    Background::start(client, "mptcp-ndiffports", move |stop| {
+        run(&events, &manager, subflows, stop);
+        Ok(())
+    })
 }
 
-impl Drop for Opener {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!("the thread that opens subflows panicked");
-        }
-    }
-}
-
-fn run(events: &Generic, manager: &Manager, subflows: u32, stop: &AtomicBool) {
-    while !stop.load(Ordering::Acquire) {
+fn run(events: &Generic, manager: &Manager, subflows: u32, mut stop: Stop) {
+    while !stop.is_told() {
         let happened = events.events(GLANCE).unwrap_or_else(|error| {
             tracing::warn!(%error, "listen for connections of MPTCP");
             Vec::new()

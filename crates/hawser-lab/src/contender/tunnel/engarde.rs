@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::super::undo::ip;
 use super::pair::Pair;
 use super::wireguard_go::wire;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 use crate::wireguard::{PORT, device};
@@ -39,7 +39,7 @@ struct Interface {
 impl Adapter for Engarde {
     const KIND: &'static str = "engarde";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
         let [client, server] = ["client", "server"].map(|key| options.path(key));
         Ok(Self { programs: [client?, server?], cache: programs.cache.clone() })
     }

@@ -3,15 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_config::PrivateKey;
 use hawser_wire::{Rate, Way};
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
+use crate::portals::new_key;
 use crate::scenario::ContenderPlan;
+use crate::text::hex;
 
 /// Devices: their names tell both ends apart, whose control sockets lie in one folder.
 const DEVICES: [(&str, &str); 2] = [(REMOTE, "gt-remote"), (LOCAL, "gt-local")];
@@ -53,7 +54,7 @@ fn path(address: &str, [up, down]: [u64; 2]) -> String {
 impl Adapter for Glorytun {
     const KIND: &'static str = "glorytun";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         let program = options.path("program")?;
         let chacha = options.word("cipher", &["auto", "chacha20"])? == "chacha20";
         Ok(Self { program, chacha })
@@ -87,8 +88,7 @@ fn paths(ground: &Ground<'_>, pair: &Pair, program: &Path) -> Result<(), LabErro
 
 /// A key as `glorytun keygen` writes it: 32 bytes, in hexadecimal digits.
 fn secret() -> Result<String, LabError> {
-    let key = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-    Ok(key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(new_key()?.as_bytes()))
 }
 
 #[cfg(test)]

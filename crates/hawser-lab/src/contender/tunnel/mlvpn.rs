@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use hawser_wire::Way;
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::super::undo::ip;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::StageLink;
 
@@ -91,13 +91,13 @@ impl From<&StageLink> for Link {
 impl Adapter for Mlvpn {
     const KIND: &'static str = "mlvpn";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             program: options.path("program")?,
-            reorder: options.number("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
-            loss_tolerance: options.number("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
-            latency_tolerance: options.number("latency-tolerance", MOST_LATENCY_MS)?,
-            rates: options.flag("rates")?.unwrap_or(true),
+            reorder: options.up_to("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
+            loss_tolerance: options.up_to("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
+            latency_tolerance: options.up_to("latency-tolerance", MOST_LATENCY_MS)?,
+            rates: options.yes("rates", true)?,
         })
     }
 

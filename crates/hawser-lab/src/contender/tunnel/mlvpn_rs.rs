@@ -6,13 +6,14 @@
 
 use std::path::PathBuf;
 
-use hawser_config::{PrivateKey, PublicKey};
+use hawser_config::PublicKey;
 
 use super::super::Programs;
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, program};
 use crate::error::LabError;
+use crate::options::Options;
+use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::StageLink;
 
@@ -83,20 +84,19 @@ fn section(name: &str, interface: &str, port: u16, more: &str) -> String {
 impl Adapter for MlvpnRs {
     const KIND: &'static str = "mlvpn-rs";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             program: options.path("program")?,
-            reorder_ms: options.number("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
-            tunes_reordering: options.flag("auto-reorder")?.unwrap_or(false),
-            is_redundant: options.flag("redundant")?.unwrap_or(false),
+            reorder_ms: options.up_to("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
+            tunes_reordering: options.yes("auto-reorder", false)?,
+            is_redundant: options.yes("redundant", false)?,
         })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpnd")?;
         let [program, setpriv] = [program, setpriv()?];
-        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-        let (local, remote) = (generated()?, generated()?);
+        let (local, remote) = (new_key()?, new_key()?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let key_file = pair.write(&format!("{role}.key"), &own.to_base64())?;
             let [v4, v6] = addresses(role);
@@ -147,6 +147,8 @@ fn addresses(role: &str) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
+    use hawser_config::PrivateKey;
+
     use super::super::parsed;
     use super::*;
 

@@ -14,9 +14,9 @@ use hawser_wire::{Counters, Way};
 
 use self::pair::Pair;
 use super::links::{family, has_lan, host, links_up, tun_ends};
-use super::options::Options;
 use super::{Contender, Make, Offer, Program, Programs, Transport};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::{Ends, Stage, StageLink};
 
@@ -56,7 +56,7 @@ trait Adapter: Send + Sized + 'static {
     const KIND: &'static str;
 
     /// Its settings: it takes its options, and no more.
-    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError>;
+    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError>;
 
     /// The links it is to use, of those that are up.
     fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
@@ -100,7 +100,7 @@ fn make<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn
 
 /// The settings of an adapter.
 fn read<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<A, LabError> {
-    let mut options = Options::new(plan);
+    let mut options = Options::of_contender(plan);
     let adapter = A::parse(plan, &mut options, programs)?;
     options.finish()?;
     Ok(adapter)

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hawser_config::PrivateKey;
 
 use super::super::Programs;
 use super::super::links::{family, host, tun_ends};
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
+use crate::options::Options;
+use crate::portals::new_key;
 use crate::scenario::{ContenderPlan, Family};
 use crate::stage::Ends;
 
@@ -92,14 +92,14 @@ impl Mqvpn {
 impl Adapter for Mqvpn {
     const KIND: &'static str = "mqvpn";
 
-    fn parse(_: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             program: options.path("program")?,
             scheduler: options.word("scheduler", &SCHEDULERS)?,
             congestion: options.word("congestion", &CONGESTION)?,
             reorder: options.word("reorder", &REORDER_PROFILES)?,
-            reorder_port: options.number("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
-            hybrid: options.flag("hybrid")?.unwrap_or(false),
+            reorder_port: options.up_to("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
+            hybrid: options.yes("hybrid", false)?,
         })
     }
 
@@ -121,8 +121,7 @@ impl Adapter for Mqvpn {
         let made = certificate::made(REMOTE)?;
         let files = [pair.write("remote.crt", &made.certificate)?, pair.write("remote.key", &made.key)?];
         let files = files.each_ref().map(|file| file.to_string_lossy());
-        let secret = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-        let (key, endpoint) = (BASE64_STANDARD.encode(secret.as_bytes()), ground.stage.endpoint);
+        let (key, endpoint) = (BASE64_STANDARD.encode(new_key()?.as_bytes()), ground.stage.endpoint);
         let links: Vec<_> = ground.links.iter().map(|link| link.name.as_str()).collect();
         let remote = self.remote_text(endpoint, ground.tun.server, &key, files.each_ref().map(AsRef::as_ref));
         for (role, text) in [(REMOTE, remote), (LOCAL, self.local_text(endpoint, &key, &links))] {

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use super::super::Programs;
 use super::super::links::{choose, steer};
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Ends, Stage};
 
@@ -76,7 +76,7 @@ impl OpenVpn {
 impl Adapter for OpenVpn {
     const KIND: &'static str = "openvpn";
 
-    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, _: &Programs) -> Result<Self, LabError> {
+    fn parse(plan: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
             label: plan.label.clone(),
             program: options.path("program")?,

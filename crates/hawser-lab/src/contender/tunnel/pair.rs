@@ -15,6 +15,7 @@ use crate::contender::undo::Undo;
 use crate::error::LabError;
 use crate::portals::write_private;
 use crate::process::Process;
+use crate::wait::until;
 
 /// How long a program may take to make its device or to end by itself, and how often we look.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -70,14 +71,10 @@ impl Pair {
         let name = format!("{} {}", self.kind, arguments.first().copied().unwrap_or_default());
         let mut process = Process::start(&name, namespace, program, arguments, &self.folder)?;
         drop(making);
-        let late = Instant::now() + PATIENCE;
-        loop {
-            match process.ended()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(process.fault(format!("it ended: {status}"))),
-                None if Instant::now() > late => return Err(process.fault("it did not end")),
-                None => std::thread::sleep(GLANCE),
-            }
+        match until(PATIENCE, GLANCE, || process.ended())? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(process.fault(format!("it ended: {status}"))),
+            None => Err(process.fault("it did not end")),
         }
     }
 
@@ -101,12 +98,7 @@ impl Pair {
 
     /// Whether all still run.
     pub(super) fn check(&mut self) -> Result<(), LabError> {
-        for (_, process) in &mut self.programs {
-            if let Some(status) = process.ended()? {
-                return Err(process.fault(format!("it ended: {status}")));
-            }
-        }
-        Ok(())
+        self.programs.iter_mut().try_for_each(|(_, process)| process.check())
     }
 
     /// An error that tells what all of them said.

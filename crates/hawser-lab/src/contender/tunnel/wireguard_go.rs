@@ -6,14 +6,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use hawser_config::PrivateKey;
-
 use super::super::Programs;
 use super::super::links::{choose, steer};
-use super::super::options::Options;
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE};
 use crate::error::LabError;
+use crate::options::Options;
+use crate::portals::new_key;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 use crate::wireguard::{self, PORT, configuration, device, launch};
@@ -28,7 +27,7 @@ pub(super) struct WireGuardGo {
 impl Adapter for WireGuardGo {
     const KIND: &'static str = "wireguard-go";
 
-    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
         let link = options.string("link")?;
         Ok(Self { label: plan.label.clone(), link, cache: programs.cache.clone() })
     }
@@ -52,8 +51,7 @@ pub(super) fn wire(
     program: &std::path::Path,
     call: SocketAddr,
 ) -> Result<(), LabError> {
-    let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-    let (local_key, remote_key) = (generated()?, generated()?);
+    let (local_key, remote_key) = (new_key()?, new_key()?);
     let remote = configuration(&remote_key, Some(PORT), &local_key, None, &ground.behind(|ends| ends.client));
     let local = configuration(&local_key, None, &remote_key, Some(call), &ground.behind(|ends| ends.server));
     for (role, text) in [(REMOTE, remote), (LOCAL, local)] {

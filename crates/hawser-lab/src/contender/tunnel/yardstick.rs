@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use super::super::Programs;
 use super::super::links::choose;
-use super::super::options::Options;
 use super::pair::Pair;
 use super::program::find;
 use super::{Adapter, Ground, LOCAL, REMOTE};
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 
@@ -33,7 +33,7 @@ pub(super) struct Yardstick {
 impl Adapter for Yardstick {
     const KIND: &'static str = "yardstick";
 
-    fn parse(plan: &ContenderPlan, options: &mut Options<'_>, programs: &Programs) -> Result<Self, LabError> {
+    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
         let link = options.string("link")?;
         let cipher = options.word("cipher", &CIPHERS)?.to_owned();
         let beside = programs.hawser.with_file_name(Self::KIND);

@@ -12,10 +12,9 @@ mod portals;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hawser_portal::api::{Client, PathState, Status};
+use hawser_portal::api::{PathState, Status};
 use hawser_wire::Moment;
 use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
 use serde::Serialize;
@@ -24,6 +23,7 @@ use super::figures::rounded;
 use crate::cleanup;
 use crate::error::LabError;
 use crate::hub::{Follower, Network, SERVER, SITE, upward};
+use crate::wait::until;
 use portals::Portals;
 
 /// The members, as the site calls them, and the site.
@@ -140,16 +140,8 @@ fn upload(network: &Network, duration: Duration) -> TcpTransfer {
 
 /// Waits for something that the portals say.
 fn wait<T>(portals: &Portals, what: &str, found: impl Fn(&Portals) -> Option<T>) -> Result<T, LabError> {
-    let late = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = found(portals) {
-            return Ok(found);
-        }
-        if Instant::now() > late {
-            return Err(portals.fault(format!("waited {} s for {what}", PATIENCE.as_secs())));
-        }
-        sleep(GLANCE);
-    }
+    let found = until(PATIENCE, GLANCE, || Ok(found(portals)))?;
+    found.ok_or_else(|| portals.fault(format!("waited {} s for {what}", PATIENCE.as_secs())))
 }
 
 /// The active member, once it and its standby know what they are, and each path works.
@@ -171,11 +163,6 @@ fn holding(status: &Status, role: &str) -> Option<usize> {
     let held = |peer: &&hawser_portal::api::PeerStatus| peer.hub.as_ref().is_some_and(|hub| hub.role == role);
     let name = &status.peers.iter().find(held)?.name;
     MEMBERS.iter().position(|member| member == name)
-}
-
-fn status(socket: &Path) -> Option<Status> {
-    // No answer is an answer: it is not up yet, or no longer.
-    Client::status(socket).ok()
 }
 
 fn millis(time: Duration) -> f64 {

@@ -7,7 +7,7 @@ use hawser_wire::traffic::{Congestion, TcpTransfer};
 
 use super::super::plan::{self, Choice, Series};
 use super::super::tests::scenario;
-use super::super::{Line, Mark};
+use super::super::{Line, Mark, Outcome};
 use super::*;
 use crate::contender::{Program, Transport};
 use crate::scenario::{Column, Table};
@@ -100,7 +100,7 @@ fn live(scenario: &Scenario, says: Option<&'static str>) -> Result<Outcome, LabE
     let live = Live::new(scenario, Box::new(|_| Ok(Box::new(Plain))), Box::new(workload))?;
     let all = Series::all(scenario, Choice { quick: true, repetitions: None });
     let planned = plan::next(&all, &[], &scenario.repeat).expect("there is a run");
-    Ok(live.execute(&planned))
+    Ok(live.run(&planned).into())
 }
 
 #[test]

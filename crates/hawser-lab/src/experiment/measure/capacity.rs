@@ -149,8 +149,8 @@ mod tests {
     fn found(scenario: &Scenario, options: &str, metrics: &[(&str, f64)]) -> Findings {
         let options = toml::from_str(options).expect("TOML");
         let workload = WorkloadPlan { options, ..scenario.workloads[0].clone() };
-        let metrics = metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-        capacity(&scenario.cases[0], &scenario.events, &workload, &Findings { metrics, ..Findings::default() })
+        let found = Findings::named(metrics.iter().copied());
+        capacity(&scenario.cases[0], &scenario.events, &workload, &found)
     }
 
     fn mbps(rest: &str, direction: &str) -> f64 {

@@ -8,10 +8,10 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use etherparse::PacketBuilder;
 use hawser_config::PrivateKey;
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
@@ -30,6 +30,7 @@ use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::remote::{ADDRESS, Remote, SINK_PORT, inner_address};
+use crate::background::{Background, Stop};
 use crate::error::LabError;
 use crate::topology::ENDPOINT;
 
@@ -47,18 +48,16 @@ const CALL: Duration = Duration::from_millis(20);
 const APART: Duration = Duration::from_millis(61);
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
-/// IPv4 protocol number of UDP. Source: IANA.
-const UDP: u8 = 17;
+const TTL: u8 = 64;
 
 /// The thread. Runs from the start; stopped on drop.
 pub(super) struct Generator {
     told: Arc<Told>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Background<()>,
 }
 
-/// What the thread is told, and tells.
+/// What the thread tells.
 struct Told {
-    stop: AtomicBool,
     /// How often a peer's packets went to another member than before.
     moves: AtomicU64,
     /// Each core's datagrams to and from each remote portal.
@@ -72,11 +71,13 @@ impl Generator {
         let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, remotes)).collect();
         let callers: io::Result<Vec<Caller>> = namespace.run(make)?;
         let callers = callers.map_err(failed)?;
-        let datagrams = callers.iter().map(|_| Default::default()).collect();
-        let told = Arc::new(Told { stop: AtomicBool::new(false), moves: AtomicU64::new(0), datagrams });
+        let told = Arc::new(Told {
+            moves: AtomicU64::default(),
+            datagrams: callers.iter().map(|_| Default::default()).collect(),
+        });
         let own = Arc::clone(&told);
-        let thread = namespace.spawn_thread("generator", move || generate(callers, &own))?;
-        Ok(Self { told, thread: Some(thread) })
+        let thread = Background::start(namespace, "generator", move |stop| generate(callers, stop, &own))?;
+        Ok(Self { told, thread })
     }
 
     /// How often a peer's packets went to another member than before.
@@ -91,21 +92,8 @@ impl Generator {
     }
 
     /// Stops it, and says whether all went well.
-    pub(super) fn stop(mut self) -> Result<(), LabError> {
-        self.join().map_err(|error| LabError::system("generate sessions", error))
-    }
-
-    fn join(&mut self) -> io::Result<()> {
-        self.told.stop.store(true, Ordering::Release);
-        let panicked = |_| Err(io::Error::other("the generator panicked"));
-        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
+    pub(super) fn stop(self) -> Result<(), LabError> {
+        self.thread.finish().map_err(|error| LabError::system("generate sessions", error))
     }
 }
 
@@ -263,10 +251,10 @@ impl Caller {
 }
 
 /// Steps 2 and 3 until told to stop.
-fn generate(mut callers: Vec<Caller>, told: &Told) -> io::Result<()> {
+fn generate(mut callers: Vec<Caller>, mut stop: Stop, told: &Told) -> io::Result<()> {
     let start = Instant::now();
     let mut room = Room(vec![0; BUFFER]);
-    while !told.stop.load(Ordering::Acquire) {
+    while !stop.is_told() {
         let next = callers.iter().filter_map(|caller| caller.due).min();
         let wait = next.map_or(GLANCE, |at| at.since(elapsed(start)).min(GLANCE));
         let ready: Vec<bool> = {
@@ -301,18 +289,11 @@ fn not_now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// A datagram to the sink, without a checksum, which IPv4 allows (RFC 768).
+/// A datagram to the sink.
 fn inner_packet(source: Ipv4Addr) -> Vec<u8> {
-    let mut packet = vec![0; INNER];
-    let [high, low] = (INNER as u16).to_be_bytes();
-    packet[..10].copy_from_slice(&[0x45, 0, high, low, 0, 0, 0, 0, 64, UDP]);
-    packet[12..16].copy_from_slice(&source.octets());
-    packet[16..20].copy_from_slice(&ADDRESS.octets());
-    let sum: u32 = packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-    packet[20..22].copy_from_slice(&SINK_PORT.to_be_bytes());
-    packet[22..24].copy_from_slice(&SINK_PORT.to_be_bytes());
-    packet[24..26].copy_from_slice(&((INNER - 20) as u16).to_be_bytes());
+    let headers = PacketBuilder::ipv4(source.octets(), ADDRESS.octets(), TTL).udp(SINK_PORT, SINK_PORT);
+    let payload = vec![0; INNER - headers.size(0)];
+    let mut packet = Vec::new();
+    headers.write(&mut packet, &payload).expect("memory takes everything");
     packet
 }

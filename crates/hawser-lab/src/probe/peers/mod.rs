@@ -20,7 +20,10 @@ use self::generator::Generator;
 use self::remote::Remote;
 use super::{Asked, Figures};
 use crate::error::LabError;
+use crate::portals::new_key;
 use crate::topology::{Bond, LinkPlan};
+use crate::wait::until;
+use crate::workload::jain;
 
 /// Peers that the remote portal knows, and those that send.
 const CONFIGURED: usize = 1_000;
@@ -64,7 +67,7 @@ pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
         .map(|(before, after)| after.saturating_sub(*before) as f64 * 8.0 / time.as_secs_f64() / 1e6)
         .collect();
     let figures = Figures::from([
-        ("jain", jain(&mbps)),
+        ("jain", jain(&mbps).unwrap_or_default()),
         ("peer_mib", peer_mib),
         ("memory_idle_mib", crowd.idle[0] as f64 / MEBIBYTE),
         ("startup_s", crowd.startup.as_secs_f64()),
@@ -109,8 +112,7 @@ impl Crowd {
     fn gather(asked: &Asked, remotes: u8, more: &str) -> Result<Self, LabError> {
         let plan = LinkPlan::symmetric(&Direction { seed: asked.seed(), ..Direction::shaped(MBPS, DELAY, QUEUE) });
         let bond = Bond::new(&[plan])?;
-        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-        let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| generated()).collect::<Result<_, _>>()?;
+        let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| new_key()).collect::<Result<_, _>>()?;
         let start = |number| Remote::start(&asked.program, &bond, number, &keys, more);
         let started: Vec<_> = (0..remotes).map(start).collect::<Result<_, _>>()?;
         let (mut remotes, startups): (Vec<_>, Vec<_>) = started.into_iter().unzip();
@@ -130,37 +132,10 @@ impl Crowd {
 }
 
 fn await_sessions(remote: &mut Remote) -> Result<(), LabError> {
-    let late = Instant::now() + HANDSHAKES;
-    loop {
-        let there = remote.sessions()?;
-        if there >= ACTIVE {
-            return Ok(());
-        }
-        if Instant::now() > late {
-            return Err(remote.fault(format!("{there} of {ACTIVE} sessions began")));
-        }
-        thread::sleep(GLANCE);
-    }
-}
-
-/// Jain's index: 1 where all have the same, 1 / n where one has all (Jain, Chiu, Hawe: DEC-TR-301, 1984).
-fn jain(shares: &[f64]) -> f64 {
-    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
-    #[expect(clippy::cast_precision_loss, reason = "hundreds")]
-    let count = shares.len() as f64;
-    if squares > 0.0 { sum * sum / (count * squares) } else { 0.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jains_index_is_one_for_equals_and_falls_with_differences() {
-        let table: [(&[f64], f64); 4] =
-            [(&[2.0, 2.0, 2.0], 1.0), (&[4.0, 0.0, 0.0, 0.0], 0.25), (&[1.0, 3.0], 0.8), (&[0.0, 0.0], 0.0)];
-        for (shares, want) in table {
-            assert!((jain(shares) - want).abs() < 1e-9, "{shares:?}");
-        }
-    }
+    let mut there = 0;
+    let all = until(HANDSHAKES, GLANCE, || {
+        there = remote.sessions()?;
+        Ok((there >= ACTIVE).then_some(()))
+    })?;
+    all.ok_or_else(|| remote.fault(format!("{there} of {ACTIVE} sessions began")))
 }

@@ -1,21 +1,19 @@
 //! A remote portal that knows many peers, by itself or as a hub's member; two share one machine.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hawser_config::{PrivateKey, PublicKey};
-use hawser_portal::api::{Client, Status};
+use hawser_portal::api::Status;
 use hawser_wire::traffic::ProcessUsage;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
-use crate::portals::{PORT, write_private};
-use crate::process::Process;
+use crate::portals::{PORT, Portal, configure, new_key};
 use crate::topology::Bond;
+use crate::wait::until;
 
 /// Its own inner address, the first one's, and where the bulk goes: a socket that nobody reads.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -23,12 +21,12 @@ pub(super) const SINK_PORT: u16 = 9;
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(10);
+const NAME: &str = "remote";
 
 /// The portal. Starts running; ended on drop. One owner.
 pub(super) struct Remote {
-    // The process goes before the folder with what it reads.
-    process: Process,
-    socket: PathBuf,
+    // The portal goes before the folder with what it reads.
+    portal: Portal,
     key: PublicKey,
     port: u16,
     _sink: UdpSocket,
@@ -53,23 +51,19 @@ impl Remote {
     ) -> Result<(Self, Duration), LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
-        let private = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
-        let file = |name: &str| folder.path().join(name);
-        let (key_file, config, socket) = (file("remote.key"), file("remote.toml"), file("remote.sock"));
-        let text = configuration(folder.path(), number, peers, more);
-        write_private(&key_file, &private.to_base64())
-            .and_then(|()| fs::write(&config, text))
-            .map_err(|error| LabError::system("write configuration of remote portal", error))?;
+        let private = new_key()?;
+        configure(&folder, NAME, &private, |key_file, socket| configuration(key_file, socket, number, peers, more))?;
         let start = Instant::now();
-        let process =
-            Process::start("remote", &bond.remote, program, &["up", "-c", &config.to_string_lossy()], &folder)?;
+        let mut portal = Portal::start(program, NAME, &bond.remote, &folder)?;
         drop(making);
-        let process = await_answer(process, &socket, start)?;
+        let answer = until(PATIENCE, GLANCE, || portal.process.check().map(|()| portal.status()))?;
+        let silent = || portal.process.fault(format!("it did not answer within {} s", PATIENCE.as_secs()));
+        answer.ok_or_else(silent)?;
         let startup = start.elapsed();
         let sink = bond.remote.run(|| UdpSocket::bind((address(number), SINK_PORT)))?;
-        let sink = sink.map_err(|error| process.fault(format!("no socket on its TUN device: {error}")))?;
+        let sink = sink.map_err(|error| portal.process.fault(format!("no socket on its TUN device: {error}")))?;
         let (key, port) = (private.public(), port(number));
-        Ok((Self { process, socket, key, port, _sink: sink, _folder: folder }, startup))
+        Ok((Self { portal, key, port, _sink: sink, _folder: folder }, startup))
     }
 
     /// Its public key.
@@ -84,7 +78,7 @@ impl Remote {
 
     /// What it has cost so far.
     pub(super) fn usage(&self) -> Result<ProcessUsage, LabError> {
-        self.process.usage()
+        self.portal.process.usage()
     }
 
     /// Inner bytes that came from each peer.
@@ -94,33 +88,18 @@ impl Remote {
 
     /// How many peers it has a session with.
     pub(super) fn sessions(&mut self) -> Result<usize, LabError> {
-        if let Some(status) = self.process.ended()? {
-            return Err(self.fault(format!("it ended: {status}")));
-        }
+        self.portal.process.check()?;
         Ok(self.status()?.peers.iter().filter(|peer| peer.handshake_age_s.is_some()).count())
     }
 
     /// An error that tells what it did.
     pub(super) fn fault(&self, fault: String) -> LabError {
-        self.process.fault(fault)
+        self.portal.process.fault(fault)
     }
 
     fn status(&self) -> Result<Status, LabError> {
-        Client::status(&self.socket).map_err(|error| self.fault(format!("it does not tell its status: {error}")))
+        self.portal.status().ok_or_else(|| self.fault("it does not tell its status".to_owned()))
     }
-}
-
-fn await_answer(mut process: Process, socket: &Path, start: Instant) -> Result<Process, LabError> {
-    while Client::status(socket).is_err() {
-        if let Some(status) = process.ended()? {
-            return Err(process.fault(format!("it ended: {status}")));
-        }
-        if start.elapsed() > PATIENCE {
-            return Err(process.fault(format!("it did not answer within {} s", PATIENCE.as_secs())));
-        }
-        thread::sleep(GLANCE);
-    }
-    Ok(process)
 }
 
 fn address(number: u8) -> Ipv4Addr {
@@ -132,10 +111,10 @@ fn port(number: u8) -> u16 {
     PORT + u16::from(number)
 }
 
-fn configuration(folder: &Path, number: u8, peers: &[PrivateKey], more: &str) -> String {
-    let (folder, port, address) = (folder.display(), port(number), address(number));
+fn configuration(key_file: &Path, socket: &Path, number: u8, peers: &[PrivateKey], more: &str) -> String {
+    let (key_file, socket, port, address) = (key_file.display(), socket.display(), port(number), address(number));
     let mut text = format!(
-        "[portal]\nprivate_key_file = \"{folder}/remote.key\"\nsocket = \"{folder}/remote.sock\"\n\
+        "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\n\
          listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
     );
     for (number, key) in peers.iter().enumerate() {
@@ -159,7 +138,7 @@ mod tests {
     fn portals_understand_their_configurations() {
         let keys: Vec<_> = (0..300).map(|_| PrivateKey::generate().expect("randomness")).collect();
         for (number, more) in [(0, "[traffic]\n"), (1, "[hub]\n[traffic]\n")] {
-            let text = configuration(Path::new("/nowhere"), number, &keys, more);
+            let text = configuration(Path::new("/nowhere/key"), Path::new("/nowhere/socket"), number, &keys, more);
             let config = Config::parse(&text, "remote.toml").expect("a right configuration");
             assert_eq!((config.peers.len(), config.hub.is_some()), (300, number == 1));
         }

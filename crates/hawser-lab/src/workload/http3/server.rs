@@ -3,20 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use h3::server::RequestResolver;
 use hawser_wire::traffic::Congestion;
 use http::Response;
 use quinn::{Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
-use tokio::sync::oneshot;
 
 use super::tls::Identity;
 use super::{has_congestion, socket, transport};
+use crate::background::Background;
 use crate::error::LabError;
 use crate::workload::Ground;
-use crate::workload::exchange::side;
+use crate::workload::exchange::serving;
 
 /// Where browsers look, and what middleboxes and tunnels judge by. Source: RFC 9110, section 4.2.2.
 const PORT: u16 = 443;
@@ -29,8 +28,7 @@ type Connections = Arc<Mutex<Vec<Connection>>>;
 /// A server under way. Ended on drop; one owner.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<io::Result<u64>>>,
+    serving: Background<u64>,
 }
 
 impl Server {
@@ -42,36 +40,21 @@ impl Server {
         let address = socket.local_addr().map_err(starting)?;
         let mut config = ServerConfig::with_crypto(identity.server()?);
         config.transport_config(transport(congestion));
-        let (stop, stopped) = oneshot::channel();
-        let thread = side(&ground.server, "http3-server", move || async move {
+        let serving = serving(&ground.server, "http3-server", move |stop| async move {
             let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
             let connections = Connections::default();
             tokio::select! {
                 () = accept(&endpoint, &connections) => {}
-                // An owner that is gone stops it, too.
-                _ = stopped => {}
+                () = stop.told() => {}
             }
             lost(&connections, congestion)
         })?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, serving })
     }
 
     /// Ends it: how many packets its QUIC lost.
-    pub(super) fn end(mut self) -> Result<u64, LabError> {
-        self.join().map_err(|error| LabError::system("serve http3", error))
-    }
-
-    fn join(&mut self) -> io::Result<u64> {
-        drop(self.stop.take());
-        let panicked = |_| Err(io::Error::other("the server's thread panicked"));
-        self.thread.take().map_or(Ok(0), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
+    pub(super) fn end(self) -> Result<u64, LabError> {
+        self.serving.finish().map_err(|error| LabError::system("serve http3", error))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::contender::Transport;
 use crate::error::LabError;
 use crate::experiment::Findings;
 use crate::process::Process;
+use crate::wait::until;
 
 const PROGRAM: &str = "iperf3";
 /// Its own.
@@ -134,13 +135,11 @@ impl Workload for Iperf3 {
         let folder = Folder::new()?;
         let address = ground.ends.server.to_string();
         let mut server = start("server", &ground.server, &["--server", "--one-off", "--bind", &address], &folder)?;
-        let late = Moment::now() + PATIENCE;
-        while !is_listening(&ground.server)? {
-            if server.ended()?.is_some() || Moment::now() > late {
-                return Err(server.fault("it does not listen"));
-            }
-            sleep(GLANCE);
-        }
+        let listens = until(PATIENCE, GLANCE, || {
+            server.check()?;
+            Ok(is_listening(&ground.server)?.then_some(()))
+        })?;
+        listens.ok_or_else(|| server.fault("it does not listen"))?;
         self.ready = Some((server, folder));
         Ok(())
     }

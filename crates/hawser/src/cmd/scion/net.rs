@@ -8,7 +8,7 @@ use std::process::Command;
 use clap::{Args, Subcommand};
 use hawser_lab::localnet::supervise::{self, Answer, Keeping, Order};
 use hawser_lab::localnet::{Services, Status, Topology};
-use hawser_lab::{LabError, go};
+use hawser_lab::{LabError, cleanup, go};
 
 use super::super::lab::told;
 use super::super::output::print;
@@ -120,7 +120,7 @@ impl Up {
     fn keep(&self) -> Result<(), Failure> {
         let topology = self.topology()?;
         let services = build()?;
-        supervise::prepare()
+        cleanup::start()
             .and_then(|()| supervise::keep(self.name(&topology), &topology, &services))
             .inspect_err(supervise::tell_failure)
             .map_err(told)
