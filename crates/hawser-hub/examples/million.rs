@@ -54,18 +54,12 @@ impl Has {
     }
 }
 
+/// What happens to a peer. `Brought`: its packets are brought to its standby.
 enum Event {
     Wake,
-    Claim {
-        side: usize,
-        frame: ClaimFrame,
-    },
-    Ack {
-        side: usize,
-        ack: ClaimAck,
-    },
+    Claim { side: usize, frame: ClaimFrame },
+    Ack { side: usize, ack: ClaimAck },
     Packet,
-    /// The standby is brought packets.
     Brought,
 }
 
@@ -113,16 +107,15 @@ impl World {
                 moved_at: None,
             });
             world.schedule(start, number, Event::Wake);
-            let first = death + world.below(PACKETS);
+            let (first, dies) = (death + world.below(PACKETS), dead(ids[0].0 as u32));
             match has {
-                _ if !dead(ids[0].0 as u32) => {}
-                Has::PacketsUp => world.schedule(first, number, Event::Packet),
-                Has::PacketsDown => {
+                Has::PacketsUp if dies => world.schedule(first, number, Event::Packet),
+                Has::PacketsDown if dies => {
                     // The second packet may come just after the standby looked, and counts when it looks again.
                     let at = first + ROUTED[0] + world.below(ROUTED[1]) + 2 * BROUGHT;
                     world.schedule(at, number, Event::Brought);
                 }
-                Has::Nothing => {}
+                _ => {}
             }
         }
         world

@@ -19,8 +19,8 @@ pub struct Departures {
     /// Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the
     /// first losses after that, and elsewhere with the round that shows their share.
     pub startup_loss: bool,
-    /// The first probe after a Startup that loss has ended comes after half a second: a burst may have overflowed a short
-    /// queue long before the pipe was full, and two or three seconds pass otherwise.
+    /// The first probe after a Startup that loss, or a mark, has ended comes after half a second: a burst may have filled
+    /// a short queue long before the pipe was full, and two or three seconds pass otherwise.
     pub early_probe: bool,
     /// Loss lowers the rate only where the sender filled it; else only the volume sinks.
     pub limited_loss: bool,

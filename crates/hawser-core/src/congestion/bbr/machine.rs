@@ -84,7 +84,7 @@ impl Bbr {
             && (sample.in_flight <= self.inflight(1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
         {
             self.start_down(sample.now);
-            // Only loss bounds the volume before the first probe.
+            // Before the first probe only loss, or a mark, has bounded the volume.
             if self.departures.early_probe && self.inflight_long < ByteCount::MAX {
                 self.cycle.wait = EARLY_WAIT;
             }

@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Packets of the least window (draft section 2.8, BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
 /// A rate that was not found out here, or in a Startup that loss has ended, is looked beyond after this: it may have been
-/// all that there was to send, or a burst may have overflowed a short queue.
+/// all that there was to send, or a burst may have filled a short queue.
 const EARLY_WAIT: Duration = Duration::from_millis(500);
 /// No bound on a rate.
 const UNBOUNDED: Rate = Rate(u64::MAX);

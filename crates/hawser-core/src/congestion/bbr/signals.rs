@@ -99,8 +99,8 @@ impl Bbr {
         self.loss.end_round(self.state, self.queued);
     }
 
-    /// The delay that no round trip of a round is without, above which a queue stands. Jitter alone may be as long where
-    /// packets keep their order.
+    /// The delay that no round trip of a round is without, beyond what jitter was seen to lift it by, above which a queue
+    /// stands. PROBE_RTT shows less than a full path does: few packets are under way, and wait for no delayed one.
     fn standing_floor(&self, least: Duration) -> Duration {
         (least / STANDING_PART).max(STANDING_FLOOR).max(self.delay.held())
     }

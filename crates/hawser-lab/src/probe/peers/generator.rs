@@ -1,4 +1,4 @@
-//! Many cores in one thread, each with a socket of its own and bulk to send, without TUN devices.
+//! Many cores in one thread, each with a socket of its own and bulk to send, or a call's packets, without TUN devices.
 //!
 //! 1. `start`: a core for each key, told of one link and of the remote portal; of two as a hub's members, the first of
 //!    which it claims.
@@ -280,7 +280,7 @@ fn elapsed(start: Instant) -> Time {
     Time::ZERO + start.elapsed()
 }
 
-/// None where a call would only have waited, or the hub is not there yet.
+/// None where it would only have waited, or the remote portal is not there yet.
 fn not_now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),

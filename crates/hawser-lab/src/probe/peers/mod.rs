@@ -4,8 +4,8 @@
 //!    members.
 //! 2. The [`generator`] runs 200 cores, each on a socket of its own, behind the link; each sends all that it can. Of a
 //!    hub they claim the first member, the second one stands by, and each sends what a call has.
-//! 3. Once all sessions are there and have settled, what each brings home is counted, as the remote portal tells it; of
-//!    a hub, what it costs to stand by.
+//! 3. Once all sessions are there and have settled, what each carries is counted, as the remote portal tells it; of a
+//!    hub, what it costs to stand by.
 
 mod generator;
 mod remote;
@@ -32,7 +32,7 @@ const MBPS: f64 = 400.0;
 /// One way, and what waits before the link at most: an Internet path's.
 const DELAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_millis(40);
-/// All initiate at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and
+/// Without a hub all initiate at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and
 /// twice as much for initiations that were lost.
 const HANDSHAKES: Duration = Duration::from_secs(30);
 /// Until the sessions that came last have found their share.
