@@ -3,11 +3,14 @@
 #[path = "../../hawser-lab/tests/contenders/ground.rs"]
 #[expect(dead_code, reason = "what other contenders are asked")]
 mod ground;
+#[path = "../../hawser-wire/tests/common/measured.rs"]
+mod measured;
 
 use std::time::Duration;
 
 use ground::{Ground, HOUSEKEEPING, Shape};
 use hawser_lab::LabError;
+use measured::measured;
 
 /// Long enough for a stream to leave its start behind.
 const TRANSFER: Duration = Duration::from_secs(3);
@@ -24,15 +27,17 @@ fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
         (Shape { nat: true, ..Shape::default() }, "congestion = \"olia\""),
         (Shape { server_links: true, ..Shape::default() }, "fec = \"auto\"\nprotection = \"authenticate\""),
     ];
-    for (shape, options) in table {
-        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let contest = ground.up("hawser", options);
-        let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
-        assert_eq!(roles, ["local", "remote"]);
-        contest.assert_both_ways();
-        let mbps = contest.rate(TRANSFER);
-        assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {shape:?}");
-        contest.down();
+    for (shape, options) in &table {
+        measured(|| {
+            let ground = Ground::new(shape, &[("wifi", 20.0), ("eth", 20.0)]);
+            let contest = ground.up("hawser", options);
+            let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
+            assert_eq!(roles, ["local", "remote"]);
+            contest.assert_both_ways();
+            let mbps = contest.rate(TRANSFER);
+            assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {shape:?}");
+            contest.down();
+        });
     }
 }
 

@@ -1,5 +1,6 @@
-//! Measuring tests take turns, and are given a second chance.
+//! Measuring tests take turns, and are given a second chance, which `.ci/tests` counts.
 
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Mutex;
 
@@ -16,7 +17,13 @@ pub fn measured(test: impl Fn()) {
         if panic::catch_unwind(AssertUnwindSafe(&test)).is_ok() {
             return;
         }
-        println!("measured again, in case the machine stood still");
+        say_again();
     }
     test();
+}
+
+/// Says so past the harness, which keeps what a test said that passes in the end.
+pub fn say_again() {
+    let thread = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "measured again: {}", thread.name().unwrap_or("a test"));
 }

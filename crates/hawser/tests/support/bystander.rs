@@ -5,6 +5,7 @@
 //! 3. An [`Attack`] is what a test makes of it: figures, and what was missed.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use hawser_wire::traffic::{Ping, PingReport, UdpFlow, UdpReport};
@@ -19,6 +20,10 @@ const GOODPUT: f64 = 0.9;
 /// (docs/security.md), which `make endure` asks for with nothing beside; in CI six tests share two processors, and
 /// whoever waits for one does for 10 ms.
 const LATER_MS: f64 = if cfg!(feature = "endure") { 5.0 } else { 15.0 };
+
+/// Of the next flow: a program that another test starts at this moment holds a copy of the last one's socket until it
+/// runs.
+static PORT: AtomicU16 = AtomicU16::new(5_001);
 
 /// Two hosts that talk through a tunnel, and their addresses there. Plain data.
 #[derive(Clone, Copy)]
@@ -45,7 +50,7 @@ impl Bystander {
             let flow = UdpFlow {
                 from: talk.hosts[from].clone(),
                 to: talk.hosts[to].clone(),
-                destination: SocketAddr::new(parse(talk.addresses[to]), 5_001),
+                destination: SocketAddr::new(parse(talk.addresses[to]), PORT.fetch_add(1, Ordering::Relaxed)),
                 payload: 1_380,
                 rate: Rate::mbit(10.0),
                 duration: spell,

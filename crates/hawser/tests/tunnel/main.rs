@@ -35,6 +35,8 @@ mod limits;
 mod links;
 mod living;
 mod marks;
+#[path = "../../../hawser-wire/tests/common/measured.rs"]
+mod measured;
 mod metrics;
 mod names;
 mod nat_and_trains;

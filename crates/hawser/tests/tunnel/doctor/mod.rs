@@ -22,6 +22,7 @@ use hawser_wire::{End, Namespace, Rate, veth};
 use crate::halts;
 use crate::home::{Home, nft, run};
 use crate::lab::{ENDPOINT, Lab, Portal, REMOTE, ms, parse, paths, states};
+use crate::measured::say_again;
 use crate::names::resolving_by;
 
 /// Where each finding is explained.
@@ -29,7 +30,7 @@ const PAGE: &str = include_str!("../../../../../docs/troubleshooting.md");
 /// How long it may take is promised as 15 s: here two less, so that a slower machine has a margin. A NAT takes ten, all
 /// else seven at most.
 const WITHIN: Duration = Duration::from_secs(13);
-/// How long the machine may stand still while it is asked, and how often it is asked again otherwise, which is printed.
+/// How long the machine may stand still while it is asked, and how often it is asked again otherwise, which is counted.
 const HALTED: Duration = Duration::from_millis(500);
 const ASKED_AGAIN: usize = 2;
 /// Cases that are made at a time.
@@ -48,7 +49,7 @@ pub fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<Str
         if halted < HALTED {
             return names;
         }
-        println!("the machine stood still for {halted:?}: asked again");
+        say_again();
     }
     asked(namespace, file, by).0
 }
