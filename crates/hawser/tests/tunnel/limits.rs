@@ -3,18 +3,21 @@
 use std::thread;
 
 use crate::limited::{MADE, judged};
+use crate::measured::{measured, say_again};
 
 #[test]
 fn what_limits_a_bond_is_named_on_each_of_ten_made_networks() {
+    let judge = |made| judged(made, |_, _| |_: &str| true);
     let verdicts = thread::scope(|scope| {
-        let running: Vec<_> =
-            MADE.iter().map(|made| (made, scope.spawn(|| judged(made, |_, _| |_: &str| true)))).collect();
-        let verdicts = running.into_iter().map(|(made, run)| (made.name, run.join().expect("no panic")));
-        verdicts.collect::<Vec<_>>()
+        let running: Vec<_> = MADE.iter().map(|made| (made, scope.spawn(move || judge(made)))).collect();
+        running.into_iter().map(|(made, run)| (made, run.join().expect("no panic"))).collect::<Vec<_>>()
     });
-    for (name, verdict) in &verdicts {
-        println!("{name}: {verdict:?}");
+    for (made, verdict) in verdicts {
+        println!("{}: {verdict:?}", made.name);
+        if verdict.is_err() {
+            // Twenty portals at once may find that it is the processor: it is judged alone.
+            say_again();
+            measured(|| drop(judge(made).expect(made.name)));
+        }
     }
-    let wrong: Vec<&String> = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().err()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
