@@ -9,11 +9,11 @@ use hawser_portal::api::{Client, FlowStatus, Flows};
 
 use crate::lab::{LOCAL, Lab, PATIENCE, REMOTE, ms};
 
-/// Datagrams that are sent, their payload in bytes, and how many at once: all of them are fewer than a TUN device's queue
-/// holds, 500 (Linux), as a portal may not run for a while.
-const DATAGRAMS: usize = 400;
+/// Datagrams that are sent, their payload in bytes, and how many at once. A portal may not run for a while: all of them
+/// are fewer than a TUN device's queue holds, 500 (Linux), and few enough to be sent before CoDel takes any.
+const DATAGRAMS: usize = 100;
 const PAYLOAD: usize = 1_000;
-const AT_ONCE: usize = 50;
+const AT_ONCE: usize = 10;
 /// IPv4 and UDP headers, which count as the flow's.
 const HEADERS: usize = 28;
 const PORT: u16 = 7007;
