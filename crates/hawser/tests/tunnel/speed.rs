@@ -53,6 +53,7 @@ fn are_the_limit(report: &Value) -> bool {
 
 #[test]
 fn each_link_and_the_bond_are_measured_both_ways_and_what_limits_is_named() {
+    // Where builds have the processors, both emulated links halt at once: their queues move as those of one line do.
     measured(both_ways);
 }
 
@@ -62,7 +63,6 @@ fn both_ways() {
     let _links = [0, 1].map(|at| lab.emulate(names[at], &Direction::shaped(RATES[at], ms(10), ms(60))));
     let (local, remote) = lab.start_both();
     let report = reported(&lab, &["--seconds", "4"]);
-    // Where builds have the processors, both emulated links halt at once: their queues move as those of one line do.
     assert!(are_the_limit(&report), "{report:#}");
     for (found, direction) in report["directions"].as_array().expect("two").iter().zip(["down", "up"]) {
         assert_eq!(found["direction"], direction);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hawser_wire::{Direction, Moment, Namespace};
 
 use crate::lab::{self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
-use crate::measured::measured;
+use crate::measured::turn;
 
 /// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
 const LINK_MBPS: f64 = 20.0;
@@ -79,10 +79,7 @@ fn links_carry_the_tunnel_over_ipv6_too() {
 
 #[test]
 fn one_stream_is_faster_over_two_links_and_outlives_the_silent_loss_of_one() {
-    measured(one_stream);
-}
-
-fn one_stream() {
+    let _turn = turn();
     let lab = Lab::new("bond", "");
     let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
     let (local, _remote) = lab.start_both();

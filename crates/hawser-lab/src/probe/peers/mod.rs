@@ -32,8 +32,8 @@ const MBPS: f64 = 400.0;
 /// One way, and what waits before the link at most: an Internet path's.
 const DELAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_millis(40);
-/// Without a hub all initiate at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and
-/// twice as much for initiations that were lost.
+/// Without a hub all initiate at once from one address, of which 20 a second are answered under load (docs/wire.md):
+/// ten seconds, and twice as much for initiations that were lost.
 const HANDSHAKES: Duration = Duration::from_secs(30);
 /// Until the sessions that came last have found their share.
 const SETTLE: Duration = Duration::from_secs(5);

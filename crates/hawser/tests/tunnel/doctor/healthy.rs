@@ -5,7 +5,7 @@ use hawser_wire::{Direction, Loss, Probability};
 use super::*;
 use crate::home::WORLD;
 use crate::lab::{ENDPOINT_V6, LINKS};
-use crate::measured::measured;
+use crate::measured::turn;
 use crate::names;
 
 /// A set-up: what it is, and what it makes and asks.
@@ -167,8 +167,9 @@ fn nothing_is_found_of_gateways() {
 
 #[test]
 fn nothing_is_found_while_loaded_nor_of_a_slow_link_that_is_well() {
-    // Where others have the processor, a portal waits for it: what is found then is of the machine.
-    let set_ups: [SetUp; 2] = [
+    // A portal that waits for the processor, since others have it, is told so.
+    let _turn = turn();
+    assert_well(&[
         ("loaded", || {
             let lab = lab(&[]);
             let _links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(20.0, ms(5), ms(50))));
@@ -190,6 +191,5 @@ fn nothing_is_found_while_loaded_nor_of_a_slow_link_that_is_well() {
             nothing_found(&lab);
             flow.finish().expect("a flow");
         }),
-    ];
-    measured(|| assert_well(&set_ups));
+    ]);
 }
