@@ -341,6 +341,13 @@ pub enum PathState {
     NoRoute,
 }
 
+impl PathState {
+    /// Whether the path's far end is there as far as is known: a timer alone says nothing against it.
+    pub fn works(self) -> bool {
+        matches!(self, Self::Active | Self::Suspect)
+    }
+}
+
 impl fmt::Display for PathState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

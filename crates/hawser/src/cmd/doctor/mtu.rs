@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use hawser_net::netcfg::{NetConfigError, Rtnl};
-use hawser_portal::api::{Condition, PathState, PathStatus, Status};
+use hawser_portal::api::{Condition, PathStatus, Status};
 
 use super::by_link::ByLink;
 use super::finding::Finding;
@@ -70,7 +70,7 @@ fn narrower(link: &OneLink, path: &PathStatus, largest: u16) -> Option<Narrow> {
     let carries = path.mtu.saturating_add(headers);
     let searched = path.live.condition == Condition::Well && path.live.condition_s >= SEARCHED_S;
     let (link, by) = (link.name.to_string(), link.by.clone());
-    (path.state == PathState::Active && path.mtu > 0 && carries < largest).then_some(Narrow {
+    (path.state.works() && path.mtu > 0 && carries < largest).then_some(Narrow {
         link,
         by,
         endpoint,

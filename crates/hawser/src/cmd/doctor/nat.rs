@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use hawser_config::PublicKey;
 use hawser_net::netcfg::{NetConfigError, Rtnl, SysctlKey};
-use hawser_portal::api::{PathState, Status};
+use hawser_portal::api::Status;
 use hawser_portal::probe::{Probe, Seen};
 
 use super::by_link::ByLink;
@@ -59,7 +59,7 @@ pub async fn begin(rtnl: &Rtnl, links: &[OneLink], status: &Status) -> Result<As
             continue;
         }
         let paths = status.peers.iter().flat_map(|peer| &peer.paths).filter(|path| path.name == link.name.as_str());
-        let works = paths.filter(|path| path.transport == "udp" && path.state == PathState::Active);
+        let works = paths.filter(|path| path.transport == "udp" && path.state.works());
         let leads = works.filter_map(|path| path.endpoint.as_ref()?.parse().ok()).find(SocketAddr::is_ipv4);
         let keys = || link.endpoints.iter().zip(&link.keys);
         let Some((endpoint, key)) = leads.and_then(|to| keys().find(|(endpoint, _)| **endpoint == to)) else {

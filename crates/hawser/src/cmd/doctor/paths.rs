@@ -16,7 +16,7 @@ const MANY: u64 = 20;
 /// Whether a link carries packets.
 pub fn carries(status: &Status, link: &str) -> bool {
     let paths = status.peers.iter().flat_map(|peer| &peer.paths);
-    paths.filter(|path| path.name == link).any(|path| matches!(path.state, PathState::Active | PathState::Suspect))
+    paths.filter(|path| path.name == link).any(|path| path.state.works())
 }
 
 /// All of it.

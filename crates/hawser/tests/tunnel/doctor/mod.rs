@@ -104,7 +104,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 fn is_down(path: &PathStatus) -> bool {
-    !matches!(path.state, PathState::Active | PathState::Suspect)
+    !path.state.works()
 }
 
 fn wait_for_down(local: &Portal) {
