@@ -249,7 +249,7 @@ fn attach(fd: &OwnedFd, name: &str, more_flags: libc::c_int) -> Result<String, T
     if done < 0 {
         return Err(TunError::attach(name, io::Error::last_os_error()));
     }
-    let bytes = request.ifr_name.iter().map(|&c| c as u8);
+    let bytes = request.ifr_name.iter().map(|c| c.to_ne_bytes()[0]);
     let bytes: Vec<u8> = bytes.take_while(|&b| b != 0).collect();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -18,6 +18,7 @@ use hawser_core::session::Settings;
 use hawser_core::transport::Transport as CoreTransport;
 use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer};
+use hawser_net::machine;
 use hawser_net::netcfg::{Family, Mark};
 
 mod hub;
@@ -278,7 +279,7 @@ fn for_listen(address: SocketAddr, group: LinkGroup, carriage: Carriage) -> Sock
 pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreConfig {
     CoreConfig {
         identity: Identity::new(*keys.private.as_bytes()),
-        offer: hub::speaking(config, offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64()))),
+        offer: hub::speaking(config, offer(&config.traffic, machine::has_aes(), InstanceId(rng.next_u64()))),
         settings: Settings {
             congestion: config.traffic.congestion,
             max_link_mtu: MAX_LINK_MTU,
@@ -318,24 +319,6 @@ fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
         Cipher::ChaCha20Poly1305 => CipherSet::of(&[CoreCipher::ChaCha20Poly1305]),
     };
     Offer { protection, ciphers, instance }
-}
-
-/// Whether AES-128-GCM is done by instructions of this machine.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn machine_has_aes() -> bool {
-    std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq")
-}
-
-/// Whether AES-128-GCM is done by instructions of this machine.
-#[cfg(target_arch = "aarch64")]
-fn machine_has_aes() -> bool {
-    std::arch::is_aarch64_feature_detected!("aes") && std::arch::is_aarch64_feature_detected!("pmull")
-}
-
-/// Whether AES-128-GCM is done by instructions of this machine: not known of others.
-#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-fn machine_has_aes() -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -26,13 +26,3 @@ pub use part::PartError;
 pub use reader::SourceError;
 pub use receive::{ReceiveError, ReceiveOrder, Received, receive};
 pub use send::send;
-
-/// Whether AES-128-GCM is done by instructions of this machine.
-fn machine_has_aes() -> bool {
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    return std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq");
-    #[cfg(target_arch = "aarch64")]
-    return std::arch::is_aarch64_feature_detected!("aes") && std::arch::is_aarch64_feature_detected!("pmull");
-    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-    return false;
-}

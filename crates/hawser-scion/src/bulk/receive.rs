@@ -21,6 +21,7 @@ use hawser_bulk::trust::Trust;
 use hawser_bulk::wire::{Have, Reason};
 use hawser_core::handshake::PublicKey;
 use hawser_core::units::Time;
+use hawser_net::machine;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -141,7 +142,7 @@ pub fn receive(
     let (teller, wrote) = channel();
     let mut run = Run {
         socket,
-        receiver: Receiver::new(order.trust.clone(), super::machine_has_aes()),
+        receiver: Receiver::new(order.trust.clone(), machine::has_aes()),
         folder: Arc::new(folder.into()),
         force: order.force,
         teller: Teller { wrote: teller, wake },

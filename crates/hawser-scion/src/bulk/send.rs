@@ -24,6 +24,7 @@ use hawser_bulk::sender::{Call, Called, End, Event, SendPlan, Sender, layout_of}
 use hawser_bulk::trust::offer;
 use hawser_bulk::wire::{Have, Reason, Verdict};
 use hawser_core::units::{Random, Time};
+use hawser_net::machine;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -135,7 +136,7 @@ where
     /// Step 2.
     fn call(&mut self) -> Result<Called, SendError> {
         let (now, mut random) = (self.clock.now(), SystemRandom);
-        let wishes = offer(super::machine_has_aes());
+        let wishes = offer(machine::has_aes());
         let call = Call::new(&self.order.trust, wishes, self.lanes.len(), now, &mut random);
         let mut call = call.ok_or(SendError::NoPeer)?;
         loop {
