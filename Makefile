@@ -13,6 +13,12 @@ TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:et
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the
 # programs themselves.
 POLICY := /usr/sbin/policy-rc.d
+# A processor of 32 bits that the product must be right for, too, and the compiler of what it has of C (ring) for that.
+CROSS  := armv7-unknown-linux-gnueabihf
+CROSS_TOOLS := gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
+# While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the
+# programs themselves.
+POLICY := /usr/sbin/policy-rc.d
 # Processors beside this one that the product must compile for, and what its C (ring) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
@@ -102,8 +108,10 @@ metrics-test: tools
 	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
-## check: formatting, words, links, lints (the fence around the core among them), documentation
-CHECKED := --release --workspace --features hawser/compat,hawser/endure,hawser/page-test
+## check: formatting, words, links, lints (the fence around the core among them), documentation; all of it as for another
+## processor, if one is named: make check FOR=armv7-unknown-linux-gnueabihf
+FOR     ?=
+CHECKED := --release --workspace --features hawser/compat,hawser/endure,hawser/page-test $(FOR:%=--target %)
 check:
 	.ci/words && .ci/links
 	$(CARGO) fmt --all --check
@@ -114,19 +122,15 @@ check:
 	@awk 'FNR == 1 { inside = 0 } /^ *\/\/[\/!] ```/ { if (!inside && !/```text$$/) { print FILENAME ":" FNR ": not ```text"; bad = 1 } \
 	  inside = !inside } END { exit bad }' $$(git ls-files '*.rs')
 
-## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so
-## not optimised
+## cross: check, as for a processor of 32 bits, and that a router's compiles for it; `make dist` compiles for the third
 cross: cross-tools
-	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 $(CARGO) check --release -p hawser --no-default-features --target $(firstword $(CROSS))
-	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 $(CARGO) check --release -p hawser --no-default-features --features product --target $(lastword $(CROSS))
+	$(MAKE) --no-print-directory check FOR=$(CROSS)
+	$(CARGO) check --release -p hawser --no-default-features --target $(CROSS)
 
 cross-tools:
 	@$(MAKE) --no-print-directory tools TOOLS="$(CROSS_TOOLS)"
-	@for target in $(CROSS); do \
-	  [ -d "$$(rustc --print target-libdir --target $$target)" ] && continue; \
-	  command -v rustup >/dev/null || { echo "error: no standard library for $$target, and no rustup to add it" >&2; exit 1; }; \
-	  rustup target add $$target || exit 1; \
-	done
+	@[ -d "$$(rustc --print target-libdir --target $(CROSS))" ] || rustup target add $(CROSS) \
+	|| { echo "error: no standard library for $(CROSS), and no rustup that adds it" >&2; exit 1; }
 
 ## bpf: the dispatcher bypass's program, compiled anew; its object is committed, so that nobody else needs the compiler
 bpf: bpf-tools
@@ -180,7 +184,8 @@ dist-test:
 	$(SUDO) dist/test-start $(PACKAGES) $(VERSION) $(SUITES)
 	$(SUDO) dist/test-closed $(PACKAGES) $(VERSION) $(firstword $(SUITES))
 
-DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb zopfli:zopfli qemu-user-static:qemu-arm-static python3-venv+python3:python3 $(CROSS_TOOLS)
+DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb zopfli:zopfli qemu-user-static:qemu-arm-static python3-venv+python3:python3 \
+	gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc $(CROSS_TOOLS)
 dist-tools:
 	@[ "$$(uname -m)" = x86_64 ] || { echo "error: packages are made on x86-64, and this is $$(uname -m)" >&2; exit 1; }
 	@command -v rustup >/dev/null || { echo "error: no rustup, to add the standard libraries of other processors" >&2; exit 1; }

@@ -15,29 +15,34 @@ use measured::measured;
 /// Long enough for a stream to leave its start behind.
 const TRANSFER: Duration = Duration::from_secs(3);
 
-#[test]
-fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
-    let table = [
-        (Shape::default(), ""),
-        (Shape { lan: true, ..Shape::default() }, "transport = \"tcp\"\ntcp-congestion = \"cubic\""),
-        (
-            Shape { ipv6: true, ..Shape::default() },
-            "transport = { eth = \"ip\" }\nscheduler = \"weighted\"\ncongestion = \"cubic\"",
-        ),
-        (Shape { nat: true, ..Shape::default() }, "congestion = \"olia\""),
-        (Shape { server_links: true, ..Shape::default() }, "fec = \"auto\"\nprotection = \"authenticate\""),
-    ];
-    for (shape, options) in &table {
-        measured(|| {
-            let ground = Ground::new(shape, &[("wifi", 20.0), ("eth", 20.0)]);
-            let contest = ground.up("hawser", options);
-            let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
-            assert_eq!(roles, ["local", "remote"]);
-            contest.assert_both_ways();
-            let mbps = contest.rate(TRANSFER);
-            assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {shape:?}");
-            contest.down();
-        });
+/// What `.ci/tests` runs with nothing beside.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
+        let table = [
+            (Shape::default(), ""),
+            (Shape { lan: true, ..Shape::default() }, "transport = \"tcp\"\ntcp-congestion = \"cubic\""),
+            (
+                Shape { ipv6: true, ..Shape::default() },
+                "transport = { eth = \"ip\" }\nscheduler = \"weighted\"\ncongestion = \"cubic\"",
+            ),
+            (Shape { nat: true, ..Shape::default() }, "congestion = \"olia\""),
+            (Shape { server_links: true, ..Shape::default() }, "fec = \"auto\"\nprotection = \"authenticate\""),
+        ];
+        for (shape, options) in &table {
+            measured(|| {
+                let ground = Ground::new(shape, &[("wifi", 20.0), ("eth", 20.0)]);
+                let contest = ground.up("hawser", options);
+                let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
+                assert_eq!(roles, ["local", "remote"]);
+                contest.assert_both_ways();
+                let mbps = contest.rate(TRANSFER);
+                assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {shape:?}");
+                contest.down();
+            });
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hawser up` as it runs: two portals as processes in namespaces of their own. Needs root.
 
+mod alone;
 mod answering;
 #[path = "../../../hawser-wire/tests/support/at_rest.rs"]
 mod at_rest;
@@ -21,17 +22,14 @@ mod flows;
 mod footprint;
 #[path = "../../../hawser-net/tests/support/forged.rs"]
 mod forged;
-mod forged_icmp;
 mod forward;
 mod gateway;
 mod halts;
-mod hellos;
 mod home;
 mod kill_switch;
 mod lab;
 #[path = "../support/limited.rs"]
 mod limited;
-mod limits;
 mod links;
 mod living;
 mod marks;
@@ -39,16 +37,13 @@ mod marks;
 mod measured;
 mod metrics;
 mod names;
-mod nat_and_trains;
 mod nested;
 mod pairing;
-mod peers;
 mod protection;
 mod refused;
 mod reload;
 mod repairs;
 mod sandbox;
-mod speed;
 mod takeover;
 mod talk;
 mod terms;

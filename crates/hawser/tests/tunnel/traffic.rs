@@ -6,7 +6,6 @@ use std::time::Duration;
 use hawser_wire::{Direction, Moment, Namespace};
 
 use crate::lab::{self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
-use crate::measured::turn;
 
 /// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
 const LINK_MBPS: f64 = 20.0;
@@ -77,21 +76,24 @@ fn links_carry_the_tunnel_over_ipv6_too() {
     local.wait_for_log("tun mtu mtu=1421");
 }
 
-#[test]
-fn one_stream_is_faster_over_two_links_and_outlives_the_silent_loss_of_one() {
-    let _turn = turn();
-    let lab = Lab::new("bond", "");
-    let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
-    let (local, _remote) = lab.start_both();
-    let transfer = lab::transfer(&lab.local, &lab.remote, parse(&format!("{REMOTE}:5001")), ms(4_500));
-    let start = Moment::now();
-    let running = transfer.start().expect("a connection");
-    let cut = start + ms(3_000);
-    cut.sleep_until();
-    links[0].black_hole(true).expect("a black hole");
-    let got = running.finish().expect("a transfer");
-    let bonded = got.mbps_between(start + ms(1_500), cut);
-    assert!(bonded > 1.5 * LINK_MBPS, "{bonded} Mbit/s; {:#?}", local.status());
-    let gap = got.longest_gap(cut, start + ms(4_400));
-    assert!(gap < GAP_MAX, "{gap:?}; log:\n{}", local.log());
+mod alone {
+    use super::*;
+
+    #[test]
+    fn one_stream_is_faster_over_two_links_and_outlives_the_silent_loss_of_one() {
+        let lab = Lab::new("bond", "");
+        let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
+        let (local, _remote) = lab.start_both();
+        let transfer = lab::transfer(&lab.local, &lab.remote, parse(&format!("{REMOTE}:5001")), ms(4_500));
+        let start = Moment::now();
+        let running = transfer.start().expect("a connection");
+        let cut = start + ms(3_000);
+        cut.sleep_until();
+        links[0].black_hole(true).expect("a black hole");
+        let got = running.finish().expect("a transfer");
+        let bonded = got.mbps_between(start + ms(1_500), cut);
+        assert!(bonded > 1.5 * LINK_MBPS, "{bonded} Mbit/s; {:#?}", local.status());
+        let gap = got.longest_gap(cut, start + ms(4_400));
+        assert!(gap < GAP_MAX, "{gap:?}; log:\n{}", local.log());
+    }
 }

@@ -5,7 +5,6 @@ use hawser_wire::{Direction, Loss, Probability};
 use super::*;
 use crate::home::WORLD;
 use crate::lab::{ENDPOINT_V6, LINKS};
-use crate::measured::turn;
 use crate::names;
 
 /// A set-up: what it is, and what it makes and asks.
@@ -165,31 +164,34 @@ fn nothing_is_found_of_gateways() {
     ]);
 }
 
-#[test]
-fn nothing_is_found_while_loaded_nor_of_a_slow_link_that_is_well() {
-    // A portal that waits for the processor, since others have it, is told so.
-    let _turn = turn();
-    assert_well(&[
-        ("loaded", || {
-            let lab = lab(&[]);
-            let _links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(20.0, ms(5), ms(50))));
-            let _portals = start(&lab, 2);
-            let flow = bulk(&lab, ms(4_000)).start().expect("a flow");
-            std::thread::sleep(ms(2_500));
-            nothing_found(&lab);
-            flow.finish().expect("a flow");
-        }),
-        ("1 % loss and 300 ms", || {
-            let lab = lab(&[("local.toml", LINK_ONE, "")]);
-            let loss = Loss::Random(Probability::new(0.01).expect("a share"));
-            let _link = lab.emulate("two", &Direction { loss, ..Direction::shaped(20.0, ms(150), ms(300)) });
-            let (local, _remote) = start(&lab, 1);
-            let flow = UdpFlow { rate: Rate::mbit(5.0), ..bulk(&lab, ms(8_000)) }.start().expect("a flow");
-            local.wait_for("losses", |status| {
-                paths(status).iter().any(|path| path.live.lost_packets >= 3 && path.live.acked_packets >= 300)
-            });
-            nothing_found(&lab);
-            flow.finish().expect("a flow");
-        }),
-    ]);
+/// A portal that waits for the processor, since others have it, is told so.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn nothing_is_found_while_loaded_nor_of_a_slow_link_that_is_well() {
+        assert_well(&[
+            ("loaded", || {
+                let lab = lab(&[]);
+                let _links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(20.0, ms(5), ms(50))));
+                let _portals = start(&lab, 2);
+                let flow = bulk(&lab, ms(4_000)).start().expect("a flow");
+                std::thread::sleep(ms(2_500));
+                nothing_found(&lab);
+                flow.finish().expect("a flow");
+            }),
+            ("1 % loss and 300 ms", || {
+                let lab = lab(&[("local.toml", LINK_ONE, "")]);
+                let loss = Loss::Random(Probability::new(0.01).expect("a share"));
+                let _link = lab.emulate("two", &Direction { loss, ..Direction::shaped(20.0, ms(150), ms(300)) });
+                let (local, _remote) = start(&lab, 1);
+                let flow = UdpFlow { rate: Rate::mbit(5.0), ..bulk(&lab, ms(8_000)) }.start().expect("a flow");
+                local.wait_for("losses", |status| {
+                    paths(status).iter().any(|path| path.live.lost_packets >= 3 && path.live.acked_packets >= 300)
+                });
+                nothing_found(&lab);
+                flow.finish().expect("a flow");
+            }),
+        ]);
+    }
 }

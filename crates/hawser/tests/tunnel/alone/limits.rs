@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::limited::{MADE, Made, judged};
-use crate::measured::{measured, say_again, turn};
+use crate::measured::{measured, say_again};
 
-/// Networks of two portals each that leave the processors time. Nobody measures beside them.
+/// Networks of two portals each that leave the processors time.
 const AT_ONCE: usize = 5;
 
 fn judge(made: &Made) -> Result<Duration, String> {
@@ -14,7 +14,6 @@ fn judge(made: &Made) -> Result<Duration, String> {
 }
 
 fn judge_some(some: &[Made]) -> Vec<(&Made, Result<Duration, String>)> {
-    let _turn = turn();
     thread::scope(|scope| {
         let running: Vec<_> = some.iter().map(|made| (made, scope.spawn(|| judge(made)))).collect();
         running.into_iter().map(|(made, run)| (made, run.join().expect("no panic"))).collect()
