@@ -16,13 +16,6 @@ POLICY := /usr/sbin/policy-rc.d
 # A processor of 32 bits that the product must be right for, too, and the compiler of what it has of C (ring) for that.
 CROSS  := armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
-# While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the
-# programs themselves.
-POLICY := /usr/sbin/policy-rc.d
-# Processors beside this one that the product must compile for, and what its C (ring) needs for them.
-CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
-CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
-	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
 
 # The dispatcher bypass's program (docs/scion.md). One version of one compiler, so that the object can be compared byte
 # by byte.
