@@ -4,6 +4,8 @@ use hawser_core::congestion::Kind;
 use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Event, Standing};
 use hawser_core::resequence::Sink;
+use hawser_core::rules::{Rules, Treatment};
+use hawser_core::scheduler;
 use hawser_core::session::Reach;
 use hawser_core::units::{PeerId, Time};
 use hawser_core::wire::{HubFrame, HubFrameType};
@@ -147,6 +149,20 @@ fn a_member_holds_what_may_be_its_own_in_a_moment_and_drops_the_rest() {
     world.run_until(second(3.5));
     let unanswered = world.host::<Ping>(ping).round_trips.iter().filter(|trip| trip.is_none()).count();
     assert_eq!(unanswered as u64, refused + 45 + held as u64, "what is delivered here goes to no host");
+}
+
+#[test]
+fn what_came_by_both_links_while_it_was_held_is_forwarded_once() {
+    let mut world = portals([true, true]);
+    let twice = Treatment { scheduler: scheduler::Kind::Redundant, ..Treatment::default() };
+    let portal = &mut world.portals[LOCAL];
+    portal.endpoint.set_rules(portal.clock.show(world.now), Rules::new(Vec::new(), twice));
+    pinged(&mut world);
+    world.run_until(second(1.5));
+    stand(&mut world, Standing::Held);
+    world.run_until(second(1.7));
+    let held = stand(&mut world, Standing::Served);
+    assert!((9..=11).contains(&held), "{held} of ten pings");
 }
 
 /// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often,

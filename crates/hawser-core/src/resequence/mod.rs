@@ -155,10 +155,10 @@ impl Resequencer {
         self.place(now, arrival, Some(packet), sink)
     }
 
-    /// A packet arrived that nobody may have: none of its bucket waits for it.
-    pub fn on_refused(&mut self, now: Time, arrival: Arrival, hold: Duration, sink: &mut dyn Sink) {
+    /// A packet arrived that nobody may have, or not yet: none of its bucket waits for it.
+    pub fn on_refused(&mut self, now: Time, arrival: Arrival, hold: Duration, sink: &mut dyn Sink) -> Outcome {
         self.hold = hold;
-        self.place(now, arrival, None, sink);
+        self.place(now, arrival, None, sink)
     }
 
     /// Gives a number its place in its bucket's order, and delivers what comes with it.

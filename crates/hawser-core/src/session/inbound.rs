@@ -312,8 +312,9 @@ impl Inbound {
         to: &mut Delivery<'_>,
     ) -> Result<(), DropReason> {
         if let Err(reason) = to.check_addresses(packet) {
-            self.resequencer.on_refused(now, arrival, to.patience, to.sink);
+            let outcome = self.resequencer.on_refused(now, arrival, to.patience, to.sink);
             if reason == DropReason::NotOwner && to.holds(packet) {
+                judge(outcome)?;
                 if self.held.push(now, packet, arrival.partial, to.drops) {
                     to.events.push(Event::Holds);
                 }
