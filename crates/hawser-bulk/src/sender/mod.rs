@@ -16,6 +16,7 @@
 
 mod call;
 mod inbound;
+mod marks;
 mod outbound;
 mod path;
 pub(crate) mod queue;

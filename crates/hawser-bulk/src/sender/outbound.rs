@@ -119,12 +119,11 @@ impl Sender {
 
     /// CLOSE, by every path that may deliver it.
     fn closing(&mut self, now: Time, at: usize, reason: Reason) -> Option<Packet> {
-        let able = |state| matches!(state, PathState::Active | PathState::Suspect);
-        if able(self.paths[at].state) && self.closes[at] < CLOSES {
+        if self.paths[at].state.works() && self.closes[at] < CLOSES {
             self.closes[at] += 1;
             return Some(self.send(now, at, Body::Close(reason)));
         }
-        let all = self.paths.iter().zip(&self.closes).all(|(path, closes)| !able(path.state) || *closes == CLOSES);
+        let all = self.paths.iter().zip(&self.closes).all(|(path, closes)| !path.state.works() || *closes == CLOSES);
         if let (true, Phase::Closing(end)) = (all, self.phase) {
             self.end(end);
         }

@@ -14,7 +14,7 @@
 //! 1. [`SendPath::next_number`] and [`SendPath::on_sent`]: a datagram leaves.
 //! 2. [`SendPath::on_ack`]: what has come, what is lost, how fast it goes; the path is alive.
 //! 3. [`SendPath::on_timeout`]: what is lost by time, silences, probes.
-//! 4. [`SendPath::mark`]: what is to be acknowledged, and when.
+//! 4. [`SendPath::mark`]: what is to be acknowledged, and when (`marks`).
 
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use hawser_core::path::sent::{AckError, AckOutcome, Arrival, LossOutcome, PtoKin
 use hawser_core::units::{ByteCount, PacketNumber, PathId, Time};
 use hawser_core::wire::{DataHeader, Label, TruncatedNumber};
 
+use super::marks::{Marks, ack_after};
 use super::rate::{Law, PathRate};
 use crate::layout::ChunkId;
 use crate::wire::{Ack, Mark};
@@ -39,15 +40,6 @@ const DOWN_PROBE: Duration = Duration::from_millis(500);
 const SUSPECT_PROBE: Duration = Duration::from_millis(250);
 /// Probes of a path that never answered before it counts as down.
 const UNTRIED_PROBES: u32 = 5;
-/// Marks are a round trip apart, and at least this: acknowledgements of what came late are still read meanwhile.
-const MARK_EVERY: Duration = Duration::from_millis(10);
-/// An acknowledgement is due each eighth of a window and of a round trip: as many as CUBIC's and BBR's growth need (RFC
-/// 9000 section 13.2.1 leaves it to the receiver; draft-ietf-quic-ack-frequency has the sender ask).
-const ACKS_A_WINDOW: u64 = 8;
-/// Bytes that an acknowledgement waits for at most: four trains.
-const MOST_ACK_BYTES: u64 = 256 << 10;
-/// How long one waits.
-const ACK_DELAYS: [Duration; 2] = [Duration::from_micros(200), MAX_ACK_DELAY];
 
 /// Whether a path carries data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -62,6 +54,13 @@ pub enum PathState {
     Down,
     /// Given up for good.
     Closed,
+}
+
+impl PathState {
+    /// Whether it carries what there is: it answers, or is only late.
+    pub(super) fn works(self) -> bool {
+        matches!(self, PathState::Active | PathState::Suspect)
+    }
 }
 
 /// What a datagram carried.
@@ -114,12 +113,7 @@ pub(super) struct SendPath {
     since: Time,
     probe_at: Option<Time>,
     probes: u32,
-    /// The mark that was told, and the one that the next will tell.
-    mark_told: u64,
-    mark_next: u64,
-    marked_at: Time,
-    /// A mark is due, whatever its time.
-    mark_due: bool,
+    marks: Marks,
     /// Where the clock of a batch of datagrams stands: the next one need not wait for a quantum.
     going: bool,
 }
@@ -144,10 +138,7 @@ impl SendPath {
             since: now,
             probe_at: Some(now),
             probes: 0,
-            mark_told: 0,
-            mark_next: 0,
-            marked_at: now,
-            mark_due: false,
+            marks: Marks::new(now),
             going: false,
         }
     }
@@ -156,7 +147,8 @@ impl SendPath {
     pub(super) fn answered(&mut self, now: Time, round_trip: Duration) {
         self.rtt.on_sample(now, round_trip, Duration::ZERO);
         self.state = PathState::Active;
-        (self.since, self.probe_at, self.mark_due) = (now, None, true);
+        (self.since, self.probe_at) = (now, None);
+        self.marks.ask();
     }
 
     /// Step 1: the header of the next datagram.
@@ -204,7 +196,7 @@ impl SendPath {
     /// # Errors
     /// [`AckError`]: what was never sent was acknowledged.
     pub(super) fn on_ack(&mut self, now: Time, ack: &Ack<'_>, mut fate: impl FnMut(Fate)) -> Result<bool, AckError> {
-        let below = self.mark_told.min(ack.mark)..ack.mark;
+        let below = self.marks.acknowledged(ack.mark);
         let cumulative = below.end.checked_sub(1).filter(|_| !below.is_empty());
         let cumulative = cumulative.map(|last| PacketNumber(below.start)..=PacketNumber(last));
         let SendPath { sent, sampler, counts, .. } = self;
@@ -308,13 +300,13 @@ impl SendPath {
             self.detect_losses(now, &mut fate);
         }
         match self.state {
-            PathState::Active | PathState::Suspect => self.mind_silence(now, alone, &mut fate),
+            state if state.works() => self.mind_silence(now, alone, &mut fate),
             PathState::Untried if self.probes >= UNTRIED_PROBES => self.give_up(now, &mut fate),
-            PathState::Untried | PathState::Down | PathState::Closed => {}
+            _ => {}
         }
         if self.probe_at.is_some_and(|at| at <= now) {
             self.probe_at = None;
-            self.mark_due = true;
+            self.marks.ask();
         }
     }
 
@@ -324,7 +316,7 @@ impl SendPath {
             return;
         }
         self.sent.on_pto(now, kind);
-        self.mark_due = true;
+        self.marks.ask();
         if kind == PtoKind::Tail {
             return;
         }
@@ -349,7 +341,8 @@ impl SendPath {
 
     /// It carries no chunk any more, or nothing.
     pub(super) fn close(&mut self, now: Time, mut fate: impl FnMut(Fate)) {
-        (self.state, self.since, self.probe_at, self.mark_due) = (PathState::Closed, now, None, false);
+        (self.state, self.since, self.probe_at) = (PathState::Closed, now, None);
+        self.marks.forget();
         self.drain(now, &mut fate);
     }
 
@@ -391,14 +384,11 @@ impl SendPath {
 
     /// Step 4: the mark to send, if one is due; `control` goes along.
     pub(super) fn mark(&mut self, now: Time, control: u32) -> Option<Mark> {
-        let wait = self.rtt.snapshot().smoothed.max(MARK_EVERY);
-        let due = self.state == PathState::Active && now.since(self.marked_at) >= wait && self.has_moved();
-        if !due && !self.mark_due || self.state == PathState::Closed {
+        let rtt = self.rtt.snapshot();
+        let due = self.state == PathState::Active && self.marks.is_time(now, rtt.smoothed, self.next.0);
+        if !due && !self.marks.is_asked() || self.state == PathState::Closed {
             return None;
         }
-        self.mark_due = false;
-        (self.mark_told, self.mark_next) = (self.mark_next, self.first_outstanding());
-        self.marked_at = now;
         match self.state {
             PathState::Untried => {
                 self.probes += 1;
@@ -408,24 +398,17 @@ impl SendPath {
             PathState::Down => self.probe_at = Some(now + DOWN_PROBE),
             _ => {}
         }
-        let window = self.rate.controller.window().0;
-        let ack_bytes = (window / ACKS_A_WINDOW).clamp(2 * self.datagram.0, MOST_ACK_BYTES.max(2 * self.datagram.0));
-        let delay = (self.rtt.snapshot().min / ACKS_A_WINDOW as u32).clamp(ACK_DELAYS[0], ACK_DELAYS[1]);
-        let ack_delay_us = delay.as_micros() as u32;
-        Some(Mark { mark: self.mark_told, ack_bytes: ack_bytes as u32, ack_delay_us, control })
+        let first_outstanding = self.sent.outstanding().next().map_or(self.next.0, |(number, _)| number.0);
+        let mark = self.marks.tell(now, first_outstanding);
+        let (bytes, delay) = ack_after(self.rate.controller.window(), self.datagram, rtt.min);
+        Some(Mark { mark, ack_bytes: bytes.0 as u32, ack_delay_us: delay.as_micros() as u32, control })
     }
 
-    fn has_moved(&self) -> bool {
-        self.next.0 > self.mark_next
-    }
-
-    fn first_outstanding(&self) -> u64 {
-        self.sent.outstanding().next().map_or(self.next.0, |(number, _)| number.0)
-    }
-
-    /// A mark goes with the next batch: the other end waits for an answer.
+    /// A mark goes with the next batch, if anything may answer.
     pub(super) fn ask_mark(&mut self) {
-        self.mark_due |= matches!(self.state, PathState::Active | PathState::Suspect);
+        if self.state.works() {
+            self.marks.ask();
+        }
     }
 
     /// When something is due that is not a chunk.
@@ -433,10 +416,7 @@ impl SendPath {
         if self.state == PathState::Closed {
             return None;
         }
-        let silence = matches!(self.state, PathState::Active | PathState::Suspect)
-            .then(|| self.sent.pto_deadline(self.pto()))
-            .flatten()
-            .map(|(at, _)| at);
+        let silence = self.sent.pto_deadline(self.pto()).filter(|_| self.state.works()).map(|(at, _)| at);
         [self.sent.loss_time(), silence, self.probe_at].into_iter().flatten().min()
     }
 
