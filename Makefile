@@ -115,7 +115,7 @@ check:
 	@awk 'FNR == 1 { inside = 0 } /^ *\/\/[\/!] ```/ { if (!inside && !/```text$$/) { print FILENAME ":" FNR ": not ```text"; bad = 1 } \
 	  inside = !inside } END { exit bad }' $$(git ls-files '*.rs')
 
-## cross: check, as for a processor of 32 bits, and that a router's compiles for it; `make dist` compiles for the third
+## cross: check, as for a processor of 32 bits, and that a router's compiles for it; `make dist` compiles for aarch64
 cross: cross-tools
 	$(MAKE) --no-print-directory check FOR=$(CROSS)
 	$(CARGO) check --release -p hawser --no-default-features --target $(CROSS)

@@ -17,8 +17,8 @@ use crate::lab::{LOCAL, Lab, REMOTE, ms, parse};
 /// Of what is sent, this share must arrive (docs/security.md).
 const GOODPUT: f64 = 0.9;
 /// A ping may take this much longer than in peace, in ms, half of the pings at least. Promised are 5
-/// (docs/security.md), which `make endure` asks for with nothing beside; in CI six tests share two processors, and
-/// whoever waits for one does for 10 ms.
+/// (docs/security.md), which `make endure` asks for with nothing beside; in CI compilers take what is left of two
+/// processors, and whoever waits for one may do so for 10 ms.
 const LATER_MS: f64 = if cfg!(feature = "endure") { 5.0 } else { 15.0 };
 
 /// Of the next flow: a program that another test starts at this moment holds a copy of the last one's socket until it

@@ -7,7 +7,7 @@ use hawser_wire::{Direction, Moment, Namespace};
 
 use crate::lab::{self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
-/// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
+/// Each link of the bond, in Mbit/s: what two cores carry while compilers take what is left of them.
 const LINK_MBPS: f64 = 20.0;
 /// Longest silence at the receiver when a link fails without a word: far more than is promised, as the machine is
 /// shared.

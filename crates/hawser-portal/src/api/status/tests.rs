@@ -90,6 +90,13 @@ fn the_document_has_the_contracts_field_names() {
 }
 
 #[test]
+fn a_path_that_is_only_late_works() {
+    use PathState::{Active, Down, New, NoRoute, Suspect, Validating};
+    let works = [New, Validating, Active, Suspect, Down, NoRoute].into_iter().filter(|state| state.works());
+    assert!(works.eq([Active, Suspect]));
+}
+
+#[test]
 fn a_state_is_shown_as_it_is_written() {
     use PathState::{Active, Down, New, NoRoute, Suspect, Validating};
     for state in [New, Validating, Active, Suspect, Down, NoRoute] {
