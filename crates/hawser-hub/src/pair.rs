@@ -233,7 +233,8 @@ impl Pair {
             }
         }
         let carrier = endpoint.presence(self.carrier.peer);
-        let refresh = if carrier.idle { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh };
+        let busy = [Timing::DEFAULT.refresh, Timing::DEFAULT.standby_refresh];
+        let refresh = if carrier.idle { [IDLE_KEEPALIVE; 2] } else { busy };
         let silence = silence(&carrier);
         self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
     }

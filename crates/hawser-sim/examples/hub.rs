@@ -35,6 +35,8 @@ fn run(case: &Case, outcome: &Outcome) -> String {
         ("refused", outcome.refused.to_string()),
         ("ping_ms", number(outcome.ping)),
         ("standby_a_second_and_link", number(outcome.standby)),
+        ("claims_a_second", number(outcome.claims)),
+        ("lapses", outcome.lapses.to_string()),
     ])
 }
 
@@ -60,6 +62,8 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
         ("moves", of(&|outcome| outcome.moves as f64)),
         ("refused", of(&|outcome| outcome.refused as f64)),
         ("standby_a_second_and_link", of(&|outcome| outcome.standby)),
+        ("claims_a_second", of(&|outcome| outcome.claims)),
+        ("lapses", of(&|outcome| outcome.lapses as f64)),
     ];
     let kept = [0, 1].map(|way: usize| of(&|outcome| outcome.kept[way])[0]);
     let dead = outcomes.iter().filter(|outcome| !outcome.lives).count();

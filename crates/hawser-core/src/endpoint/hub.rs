@@ -126,9 +126,11 @@ impl Endpoint {
     }
 
     fn say_beside(&mut self, now: Time, id: PeerId, frame: HubFrame, reach: Reach, start: Start) -> bool {
-        let carrier = self.carrier(id).filter(|carrier| *carrier != id);
+        let carrier = self.carrier(id);
         let of_carrier = carrier.and_then(|PeerId(carrier)| self.peers[carrier as usize].session.as_mut());
-        let brought = of_carrier.map(|session| session.brought(now).collect::<Vec<_>>());
+        // Measured whoever is told: the standby is told seldom.
+        let brought =
+            of_carrier.map(|session| session.brought(now).collect::<Vec<_>>()).filter(|_| carrier != Some(id));
         let session = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.session.as_mut());
         session.is_some_and(|session| {
             brought.iter().for_each(|brought| session.tell_carried(now, start, brought));

@@ -12,6 +12,8 @@ pub(super) struct Contact {
     pub unanswered_since: Option<Time>,
     /// When it was last told the claim.
     pub told_at: Option<Time>,
+    /// It has not said what it knows since.
+    pub waits: bool,
     /// Its newest stamp of the present session.
     pub stamp: Option<Stamp>,
     /// The highest epoch that it said it knows, in the present session.
@@ -24,6 +26,7 @@ pub(super) struct Contact {
 
 impl Contact {
     pub fn new(id: MemberId) -> Self {
-        Contact { id, unanswered_since: None, told_at: None, stamp: None, knows: None, draining: false, urgent: true }
+        let (unanswered_since, told_at, stamp, knows) = (None, None, None, None);
+        Contact { id, unanswered_since, told_at, waits: false, stamp, knows, draining: false, urgent: true }
     }
 }

@@ -41,7 +41,12 @@ fn settled() -> Claimant {
     assert_eq!(sent(&mut peer, 992), [(A, claim(5, A))]);
     peer.handle_ack(ms(994), A, ack(5, Role::Owner, 2));
     peer.handle_ack(ms(994), B, ack(5, Role::Standby, 3));
-    assert_eq!(sent(&mut peer, 995), [(B, claim(5, A))]);
+    assert_eq!(
+        sent(&mut peer, 995),
+        [(A, claim(5, A)), (B, claim(5, A))],
+        "its lease is the newest stamp's from now on"
+    );
+    peer.handle_ack(ms(997), A, ack(5, Role::Owner, 3));
     peer.handle_ack(ms(997), B, ack(5, Role::Standby, 4));
     assert_eq!((peer.phase(), peer.carrier()), (Phase::Settled, A));
     peer
@@ -51,12 +56,11 @@ fn settled() -> Claimant {
 fn claiming() -> Claimant {
     let mut peer = settled();
     peer.handle_sent(ms(1000), A);
-    assert_eq!(peer.poll_timeout(), ms(1100), "the packet may be lost: the owner is asked");
-    assert_eq!(sent(&mut peer, 1100), [(A, claim(5, A))]);
-    assert_eq!(peer.poll_timeout(), ms(1175), "half of the silence: the other one is asked");
-    assert_eq!(sent(&mut peer, 1175), [(B, claim(5, A))]);
+    assert_eq!(peer.poll_timeout(), ms(1175), "half of the silence: the packet may be lost, and both are asked");
+    assert_eq!(sent(&mut peer, 1175), [(A, claim(5, A)), (B, claim(5, A))]);
     peer.handle_ack(ms(1190), B, ack(5, Role::Standby, 5));
-    assert_eq!(sent(&mut peer, 1200), [(A, claim(5, A))]);
+    assert_eq!(peer.poll_timeout(), ms(1275), "once more");
+    assert_eq!(sent(&mut peer, 1275), [(A, claim(5, A))]);
     assert_eq!(peer.poll_timeout(), ms(1350));
     peer.handle_timeout(ms(1350));
     peer
@@ -88,7 +92,7 @@ fn a_claim_is_said_until_it_is_answered_and_then_each_refresh() {
     let _ = sent(&mut peer, 1460);
     peer.handle_ack(ms(1461), A, ack(6, Role::Standby, 6));
     peer.handle_ack(ms(1461), B, ack(6, Role::Owner, 6));
-    assert_eq!((sent(&mut peer, 2449), peer.poll_timeout()), (vec![], ms(2450)), "a second after the owner was told");
+    assert_eq!((sent(&mut peer, 3159), peer.poll_timeout()), (vec![], ms(3160)), "1.7 s after the owner was told");
 }
 
 #[test]
@@ -109,12 +113,12 @@ fn where_neither_answers_nothing_moves_and_when_one_does_the_owner_has_time_to()
     active_later.handle_heard(ms(2410), A);
     active_later.handle_timeout(ms(2760));
     assert_eq!(active_later.claim(), claim(5, A), "the same outage kept its answer");
-    for now in [2575, 2590, 2740] {
+    for now in [2575, 2590, 2740, 2890] {
         let _ = sent(&mut peer, now);
         peer.handle_heard(ms(now + 5), B);
         assert_eq!(peer.claim(), claim(5, A));
     }
-    peer.handle_timeout(ms(2750));
+    peer.handle_timeout(ms(2900));
     assert_eq!(peer.claim(), claim(6, B));
 }
 
@@ -136,12 +140,43 @@ fn a_standby_that_always_answers_late_gets_the_peer_all_the_same() {
 #[test]
 fn an_owner_that_answers_data_is_told_the_claim_each_refresh_alone() {
     let mut peer = settled();
-    for now in (1000..1990).step_by(20) {
+    for now in (1000..2600).step_by(200) {
         peer.handle_sent(ms(now), A);
-        assert_eq!(sent(&mut peer, now), [], "{now} ms");
-        peer.handle_heard(ms(now + 15), A);
+        // As late as it may be.
+        assert_eq!(sent(&mut peer, now + 174), [], "{now} ms");
+        peer.handle_heard(ms(now + 174), A);
     }
-    assert_eq!(sent(&mut peer, 1992).first(), Some(&(A, claim(5, A))));
+    peer.handle_sent(ms(2600), A);
+    assert_eq!((sent(&mut peer, 2694), sent(&mut peer, 2695)), (vec![], vec![(A, claim(5, A))]));
+}
+
+#[test]
+fn a_claim_that_was_lost_beside_data_is_said_again_before_the_lease_ends() {
+    let mut peer = settled();
+    let mut told = Vec::new();
+    for now in 1000..6000 {
+        peer.handle_sent(ms(now), A);
+        peer.handle_heard(ms(now), A);
+        told.extend(sent(&mut peer, now).iter().filter(|(to, _)| *to == A).map(|_| now));
+        // The first two are lost.
+        if told.len() >= 3 && told.last() == Some(&now) {
+            peer.handle_ack(ms(now), A, ack(5, Role::Owner, now));
+        }
+    }
+    assert_eq!(told, [2695, 3045, 3395, 5095], "a silence apart, and each refresh");
+}
+
+#[test]
+fn the_standby_is_told_the_claim_ten_times_as_seldom() {
+    let mut peer = settled();
+    let mut told = Vec::new();
+    for now in 1000..36_000 {
+        for (to, _) in sent(&mut peer, now) {
+            peer.handle_ack(ms(now), to, ack(5, if to == A { Role::Owner } else { Role::Standby }, now));
+            told.extend((to == B).then_some(now));
+        }
+    }
+    assert_eq!(told, [17_995, 34_995]);
 }
 
 #[test]
@@ -207,7 +242,7 @@ fn a_draining_owner_goes_on_until_the_other_one_owns() {
     assert_eq!(sent(&mut peer, 1000), [(B, claim(6, B)), (A, claim(5, A))]);
     peer.handle_ack(ms(1020), B, ack(6, Role::Owner, 9));
     assert_eq!((peer.phase(), peer.carrier()), (Phase::Settled, B));
-    assert_eq!(sent(&mut peer, 1020), [(A, claim(6, B))], "now it is fenced");
+    assert_eq!(sent(&mut peer, 1020), [(B, claim(6, B)), (A, claim(6, B))], "now it is fenced");
     peer.handle_ack(ms(1030), A, draining(6, Role::Standby));
     assert_eq!(peer.claim(), claim(6, B));
 }

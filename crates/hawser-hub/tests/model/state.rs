@@ -16,6 +16,7 @@ const TIMING: Timing = Timing {
     silence: Duration::from_secs(1),
     ask: Duration::from_millis(500),
     refresh: Duration::from_secs(1),
+    standby_refresh: Duration::from_secs(1),
     retransmit: Duration::from_secs(1),
     lease: Duration::from_secs(LEASE as u64),
     late: Duration::from_secs(1000),

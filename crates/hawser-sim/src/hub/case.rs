@@ -145,6 +145,10 @@ pub struct Outcome {
     pub ping: f64,
     /// Datagrams a second and link that the peer sent to the standby before the fault.
     pub standby: f64,
+    /// Claims a second that the owner heard before the fault.
+    pub claims: f64,
+    /// How often the owner's lease was over before the next claim came, until the fault.
+    pub lapses: u64,
 }
 
 fn second(at: f64) -> Time {
@@ -200,11 +204,13 @@ impl Case {
             world.at(second(at), act);
         }
         world.run_until(second(CALM));
-        let before = world.to_standby;
+        let (before, [claims, _]) = (world.to_standby, world.claims(ACTIVE));
         world.run_until(second(FAULT));
         let standby = (world.to_standby - before) as f64 / (FAULT - CALM) / self.links.len() as f64;
+        let [until, lapses] = world.claims(ACTIVE);
+        let claims = (until - claims) as f64 / (FAULT - CALM);
         world.run_until(second(END));
-        Outcome { standby, ..self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down]) }
+        Outcome { standby, claims, lapses, ..self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down]) }
     }
 
     /// Step 3.
@@ -239,6 +245,8 @@ impl Case {
             kept: receivers.map(|receiver| bytes(receiver, FAULT) as f64 / bytes(receiver, FAULT - 2.0).max(1) as f64),
             ping: ms(ping.quantile(second(FAULT - 2.0), second(FAULT), 0.5)),
             standby: f64::NAN,
+            claims: f64::NAN,
+            lapses: 0,
         }
     }
 }

@@ -46,13 +46,27 @@ pub struct Member {
     kept: Vec<Vec<u8>>,
     /// Packets of other protocols than TCP that it forwarded: each once.
     forwarded: HashSet<u64>,
+    /// Claims that it heard, and how often a lease was over before the next one came.
+    pub claims: u64,
+    /// See `claims`.
+    pub lapses: u64,
+    owned: bool,
 }
 
 impl Member {
     /// One of this name.
     pub fn new(portal: Portal, id: MemberId) -> Self {
         let gate = Gate::new(id, Timing::DEFAULT);
-        let mut member = Member { portal, gate, id, kept: Vec::new(), forwarded: HashSet::new() };
+        let mut member = Member {
+            portal,
+            gate,
+            id,
+            kept: Vec::new(),
+            forwarded: HashSet::new(),
+            claims: 0,
+            lapses: 0,
+            owned: false,
+        };
         member.begin(Time::ZERO);
         member
     }
@@ -182,6 +196,7 @@ impl Member {
             if let Event::PeerMtu { mtu, .. } = event {
                 self.portal.mtu = mtu;
             }
+            self.claims += u64::from(matches!(event, Event::HubSaid { .. }));
             self.gate.handle_event(shown, &event, &mut self.portal.endpoint, inbox);
             self.check(now, inbox);
         }
@@ -189,6 +204,9 @@ impl Member {
 
     /// What came out now was forwarded by an owner, and once.
     fn check(&mut self, now: Time, inbox: &mut Inbox) {
+        let role = self.gate.role(self.portal.clock.show(now), PEER);
+        self.lapses += u64::from(self.owned && role == Role::Lapsed);
+        self.owned = role == Role::Owner;
         for (packet, _) in &inbox.packets[inbox.checked..] {
             assert!(self.owns(now).is_some(), "{:?} forwards at {now:?} and does not own", self.id);
             if packet[PROTOCOL] != TCP {
