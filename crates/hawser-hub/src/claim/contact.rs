@@ -12,7 +12,7 @@ pub(super) struct Contact {
     pub unanswered_since: Option<Time>,
     /// When it was last told the claim.
     pub told_at: Option<Time>,
-    /// It has not said what it knows since.
+    /// It has not said since what it knows.
     pub waits: bool,
     /// Its newest stamp of the present session.
     pub stamp: Option<Stamp>,
@@ -26,7 +26,15 @@ pub(super) struct Contact {
 
 impl Contact {
     pub fn new(id: MemberId) -> Self {
-        let (unanswered_since, told_at, stamp, knows) = (None, None, None, None);
-        Contact { id, unanswered_since, told_at, waits: false, stamp, knows, draining: false, urgent: true }
+        Contact {
+            id,
+            unanswered_since: None,
+            told_at: None,
+            waits: false,
+            stamp: None,
+            knows: None,
+            draining: false,
+            urgent: true,
+        }
     }
 }

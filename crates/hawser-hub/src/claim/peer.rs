@@ -15,7 +15,7 @@ const PROBES: u32 = 3;
 
 /// Nobody is taken for silent sooner after the peer's own links came back: what then goes out at once fills them, and
 /// answers wait behind it. Of 400 peers whose links were away for half a second none moved with this, one with half as
-/// much, and of 300 without it four (hawser-sim, `examples/hub`).
+/// much, and of 300 without it four (docs/results/hub-away.json).
 const COMES_BACK: Duration = Duration::from_millis(500);
 
 /// How far a claim is. A plain value.
@@ -45,8 +45,8 @@ pub enum Phase {
 ///
 /// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after
 /// [`Timing::ask`] of it, was heard since. Where neither is heard, the peer's own links are down: it waits, and when
-/// they are back the owner's answer may come after the other one's: its silence counts anew, once. A higher epoch in an
-/// answer is of an earlier life of the peer: it claims above.
+/// they are back the owner's answer may come after the other one's: its silence counts anew, once, and is borne for
+/// `COMES_BACK`. A higher epoch in an answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
