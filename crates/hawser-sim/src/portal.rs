@@ -41,6 +41,10 @@ pub struct Clock {
 impl Clock {
     /// What it shows at that moment of the simulation.
     pub fn show(&self, world: Time) -> Time {
+        // Most are exact, and are asked at each step.
+        if self.ppm == 0 {
+            return world + self.offset;
+        }
         let elapsed = i128::from(world.as_nanos());
         let shown = elapsed + elapsed * i128::from(self.ppm) / MILLION;
         Time::from_nanos(u64::try_from(shown).unwrap_or(u64::MAX)) + self.offset
@@ -49,6 +53,9 @@ impl Clock {
     /// The first moment of the simulation at which it shows `shown` or later.
     pub fn when(&self, shown: Time) -> Time {
         let Some(since) = shown.as_nanos().checked_sub(self.offset.as_nanos() as u64) else { return Time::ZERO };
+        if self.ppm == 0 {
+            return Time::from_nanos(since);
+        }
         let guess = i128::from(since) * MILLION / (MILLION + i128::from(self.ppm));
         // Rounding may have missed it by a nanosecond or two, either way.
         let mut at = Time::from_nanos(u64::try_from(guess).unwrap_or(u64::MAX)) - Duration::from_nanos(2);
