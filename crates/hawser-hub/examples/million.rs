@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const MEMBERS: u32 = 200;
 const RACK: u32 = 20;
-/// All of these are in milliseconds: from the last start to the death, and that to the end, but for the owner's refresh.
+/// All of these are in milliseconds: from the last start to the death, and from there to the end, less a refresh.
 const SETTLED: u64 = 2_000;
 const AFTER: u64 = 3_000;
 const PACKETS: u64 = 100;

@@ -131,7 +131,7 @@ impl Session {
         let came_by = if reach == Reach::Back { std::mem::take(&mut self.hub.came_by) } else { Vec::new() };
         let active = |index: usize| self.paths[index].health.is_active();
         let down = |index: usize| matches!(self.paths[index].health.state(), HealthState::Down(_));
-        // The question whether a suspect path lives, and the challenges that come next, are to have their part of its quota.
+        // What is said by a suspect path leaves its quota what brings it back.
         let may = |index: usize| self.paths[index].may_acknowledge_at(now) <= now;
         let mut by: Vec<usize> = match reach {
             Reach::Best => Vec::new(),

@@ -12,8 +12,8 @@ pub(super) struct Contact {
     pub unanswered_since: Option<Time>,
     /// When it was last told the claim.
     pub told_at: Option<Time>,
-    /// It has not said since what it knows.
-    pub waits: bool,
+    /// No CLAIM_ACK came since.
+    pub unacked: bool,
     /// Its newest stamp of the present session.
     pub stamp: Option<Stamp>,
     /// The highest epoch that it said it knows, in the present session.
@@ -30,7 +30,7 @@ impl Contact {
             id,
             unanswered_since: None,
             told_at: None,
-            waits: false,
+            unacked: false,
             stamp: None,
             knows: None,
             draining: false,

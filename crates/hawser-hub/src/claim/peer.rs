@@ -16,7 +16,7 @@ const PROBES: u32 = 3;
 /// Nobody is taken for silent sooner after the peer's own links came back: what then goes out at once fills them, and
 /// answers wait behind it. Of 400 peers whose links were away for half a second none moved with this, one with half as
 /// much, and of 300 without it four (docs/results/hub-away.json).
-const COMES_BACK: Duration = Duration::from_millis(500);
+const RETURN_GRACE: Duration = Duration::from_millis(500);
 
 /// How far a claim is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -46,7 +46,7 @@ pub enum Phase {
 /// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after
 /// [`Timing::ask`] of it, was heard since. Where neither is heard, the peer's own links are down: it waits, and when
 /// they are back the owner's answer may come after the other one's: its silence counts anew, once, and is borne for
-/// `COMES_BACK`. A higher epoch in an answer is of an earlier life of the peer: it claims above.
+/// `RETURN_GRACE`. A higher epoch in an answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
@@ -60,8 +60,8 @@ pub struct Claimant {
     other_answers: bool,
     /// Both were silent, and since the other one answered the owner's silence counts anew.
     counts_anew: bool,
-    /// The peer's own links were away, and it bears the owner's silence until then at least.
-    bears_until: Option<Time>,
+    /// The peer's own links were away: it takes the owner for silent no sooner.
+    grace_until: Option<Time>,
 }
 
 impl Claimant {
@@ -79,7 +79,7 @@ impl Claimant {
             other,
             other_answers: false,
             counts_anew: false,
-            bears_until: None,
+            grace_until: None,
         }
     }
 
@@ -102,8 +102,8 @@ impl Claimant {
         }
     }
 
-    /// The paths changed, or the session's idleness: `silence`, what of it passes before both members are asked, and how
-    /// often the owner and the other one are told the claim, from now on.
+    /// The paths changed, or the session's idleness: `silence`, what of it passes before both members are asked, and
+    /// how often the owner and the other one are told the claim, from now on.
     pub fn set_pace(&mut self, silence: Duration, ask: Duration, [owner, other]: [Duration; 2]) {
         (self.timing.silence, self.timing.ask) = (silence, ask);
         (self.timing.refresh, self.timing.standby_refresh) = (owner, other);
@@ -144,7 +144,7 @@ impl Claimant {
         self.note_call(now);
         self.note_heard(now, member);
         let Some(contact) = self.contact(member) else { return };
-        contact.waits = false;
+        contact.unacked = false;
         contact.stamp = contact.stamp.max(Some(ack.stamp));
         contact.knows = contact.knows.max(ack.epoch);
         contact.draining = ack.draining;
@@ -215,7 +215,7 @@ impl Claimant {
         let id = if to_owner { self.owner.id } else { self.other.id };
         let claim = self.told(id);
         let contact = if to_owner { &mut self.owner } else { &mut self.other };
-        (contact.urgent, contact.told_at, contact.waits) = (false, Some(now), true);
+        (contact.urgent, contact.told_at, contact.unacked) = (false, Some(now), true);
         contact.unanswered_since.get_or_insert(now);
         Some((id, ClaimFrame { claim, echo: contact.stamp }))
     }
@@ -252,7 +252,7 @@ impl Claimant {
     fn note_heard(&mut self, now: Time, member: MemberId) {
         if member == self.owner.id {
             if self.owner.unanswered_since.is_some_and(|since| now.since(since) >= self.timing.silence) {
-                self.bears_until = Some(now + COMES_BACK);
+                self.grace_until = Some(now + RETURN_GRACE);
             }
             (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
         } else if member == self.other.id {
@@ -261,7 +261,7 @@ impl Claimant {
                 self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
             if asked && late && !std::mem::replace(&mut self.counts_anew, true) {
                 (self.owner.unanswered_since, self.owner.urgent) = (Some(now), true);
-                self.bears_until = Some(now + COMES_BACK);
+                self.grace_until = Some(now + RETURN_GRACE);
             } else {
                 self.other_answers |= asked;
             }
@@ -269,7 +269,7 @@ impl Claimant {
     }
 
     fn decide(&mut self, now: Time) {
-        self.bears_until = self.bears_until.filter(|until| *until > now);
+        self.grace_until = self.grace_until.filter(|until| *until > now);
         if self.silent_at().is_some_and(|at| at <= now) && self.other_answers {
             self.take_over();
         } else if self.owner.draining && !self.other.draining {
@@ -299,7 +299,7 @@ impl Claimant {
     /// When the owner will have been silent for too long.
     fn silent_at(&self) -> Option<Time> {
         let patience = self.timing.silence * (1 << self.failed.min(PATIENCE_DOUBLINGS));
-        self.owner.unanswered_since.map(|since| (since + patience).max(self.bears_until.unwrap_or(Time::ZERO)))
+        self.owner.unanswered_since.map(|since| (since + patience).max(self.grace_until.unwrap_or(Time::ZERO)))
     }
 
     /// When both are asked whether they are there, since the owner seems not to be: the other one's answer comes before
@@ -328,13 +328,17 @@ impl Claimant {
         let is_owner = contact.id == self.owner.id;
         let answered =
             contact.knows >= Some(self.told(contact.id).epoch) && (!is_owner || self.phase == Phase::Settled);
-        let due = match contact.unanswered_since {
-            _ if answered && !is_owner => told_at + self.timing.standby_refresh,
+        let wait = if !answered {
+            self.retransmit(contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since)))
+        } else if !is_owner {
+            self.timing.standby_refresh
+        } else if contact.unacked {
             // Data may be answered where the claim was lost: its lease must not end for that.
-            _ if answered && contact.waits => told_at + self.timing.silence,
-            _ if answered => told_at + self.timing.refresh,
-            since => told_at + self.retransmit(since.map_or(Duration::ZERO, |since| told_at.since(since))),
+            self.timing.silence
+        } else {
+            self.timing.refresh
         };
+        let due = told_at + wait;
         match self.asked_at() {
             // One lost datagram must not be a silence: the owner is asked too.
             Some(asked_at) if told_at < asked_at => due.min(asked_at),

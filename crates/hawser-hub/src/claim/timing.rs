@@ -9,7 +9,7 @@ pub struct Timing {
     /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its
     /// paths with it, (`pair`).
     pub silence: Duration,
-    /// The other member is asked after this much of it. Follows the paths too: the first of them has waited for its
+    /// Both members are asked after this much of it. Follows the paths too: the first of them has waited for its
     /// probe timeout.
     pub ask: Duration,
     /// The owner is told the claim this often, so that its lease lasts.
@@ -39,6 +39,7 @@ impl Timing {
         standby_refresh: Duration::from_secs(17),
         // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).
         retransmit: Duration::from_millis(100),
+        // Two refreshes, and what a claim that was lost takes to be said again.
         lease: Duration::from_secs(4),
         // What a busy machine may be late by (hawser-core, ASLEEP, beyond the second that it asks for).
         late: Duration::from_millis(250),

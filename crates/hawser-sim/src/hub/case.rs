@@ -204,11 +204,10 @@ impl Case {
             world.at(second(at), act);
         }
         world.run_until(second(CALM));
-        let (before, [claims, _]) = (world.to_standby, world.claims(ACTIVE));
+        let (before, claims) = (world.to_standby, world.claims(ACTIVE));
         world.run_until(second(FAULT));
         let standby = (world.to_standby - before) as f64 / (FAULT - CALM) / self.links.len() as f64;
-        let [until, lapses] = world.claims(ACTIVE);
-        let claims = (until - claims) as f64 / (FAULT - CALM);
+        let (claims, lapses) = ((world.claims(ACTIVE) - claims) as f64 / (FAULT - CALM), world.lapses(ACTIVE));
         world.run_until(second(END));
         Outcome { standby, claims, lapses, ..self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down]) }
     }

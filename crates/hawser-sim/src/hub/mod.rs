@@ -214,9 +214,14 @@ impl World {
         self.members[member].portal.endpoint.snapshot(Time::ZERO + self.members[member].portal.clock.offset).drops
     }
 
-    /// Claims that a member heard, and how often its lease was over before the next one came.
-    pub fn claims(&self, member: usize) -> [u64; 2] {
-        [self.members[member].claims, self.members[member].lapses]
+    /// Claims that a member heard.
+    pub fn claims(&self, member: usize) -> u64 {
+        self.members[member].claims
+    }
+
+    /// How often a member's lease was over before the next claim came.
+    pub fn lapses(&self, member: usize) -> u64 {
+        self.members[member].lapses
     }
 
     /// How many epochs had an owner.

@@ -49,7 +49,7 @@ impl Path {
         if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
     }
 
-    /// The same of an acknowledgement.
+    /// The same of an acknowledgement or a CLAIM, which leave room for the question whether the path lives.
     pub(in crate::session) fn may_acknowledge_at(&self, now: Time) -> Time {
         if self.health.is_active() {
             now

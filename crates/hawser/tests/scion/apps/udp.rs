@@ -71,7 +71,7 @@ fn names_large_datagrams_and_quic_cross_by_udp() {
     }
 }
 
-/// It sends 50 Mbit/s, whatever else runs.
+/// iperf3 sends 50 Mbit/s, whatever else the machine does.
 mod alone {
     use super::*;
 
