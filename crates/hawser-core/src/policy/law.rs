@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 40] = [
+static LAWS: [Law; 39] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -99,7 +99,6 @@ static LAWS: [Law; 40] = [
         t.bbr.early_probe = false
     }),
     law("bbr-limited-loss", "loss lowers the rate only where the sender filled it", |t| t.bbr.limited_loss = false),
-    law("bbr-standing-queue", "a standing queue is congestion without loss", |t| t.bbr.standing_queue = false),
     law("bbr-fall", "a rate that fell is seen in limited samples too", |t| t.bbr.fall = false),
     law("bbr-follow", "where the rate varies the window follows it", |t| t.bbr.follow = false),
     law("bbr-probe-queue", "a probe ends at a queue that brings no rate", |t| t.bbr.probe_queue = false),

@@ -99,13 +99,6 @@ fn loss_lowers_the_drafts_rate_although_the_sender_did_not_fill_it() {
 
 #[test]
 fn without_loss_the_draft_keeps_a_rate_that_fell() {
-    let standing = |mut drive: Drive| {
-        (drive.rate, drive.rtt, drive.in_flight) = (250_000, 300, 75_000);
-        drive.rounds_in(State::Cruise, 5);
-        drive.bbr.bw_short < UNBOUNDED
-    };
-    assert_eq!(both(State::Cruise, |departures| departures.standing_queue = false, standing), [true, false]);
-
     let fallen = |mut drive: Drive| {
         (drive.limited, drive.rate, drive.rtt) = (true, 400_000, 130);
         for _ in 0..6 * FRAMES {

@@ -24,10 +24,6 @@ pub struct Departures {
     pub early_probe: bool,
     /// Loss lowers the rate only where the sender filled it; else only the volume sinks.
     pub limited_loss: bool,
-    /// A standing queue is congestion without loss. When less arrives than the model says behind a queue that no round
-    /// trip of two rounds was without, the short-term rate and volume follow: a deep buffer would otherwise hold a
-    /// fallen rate's excess for seconds.
-    pub standing_queue: bool,
     /// A fall shows in limited samples too (`fall.rs`). A scheduler that stops at a path's queue limits every sample,
     /// and a maximum that only others replace would stand for ever. When several spans of a queue, sent as the model
     /// says, brought less than 0.6 of that, what they brought takes the maximum's place, and Down empties the queue.
@@ -73,7 +69,6 @@ impl Departures {
             startup_loss: hold,
             early_probe: hold,
             limited_loss: hold,
-            standing_queue: hold,
             fall: hold,
             follow: hold,
             probe_queue: hold,

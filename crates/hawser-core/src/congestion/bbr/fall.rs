@@ -22,7 +22,7 @@ const QUEUE_FLOOR: Duration = Duration::from_millis(3);
 const SPAN: Duration = Duration::from_millis(25);
 /// And for this many of its longest gaps: a link that rests for a while, then passes all at once, has not fallen.
 const SPAN_GAPS: u32 = 4;
-/// Arriving at less than this part of the model's rate is no longer the same path (as `signals::COLLAPSE`).
+/// Arriving at less than this part of the model's rate is no longer the same path.
 const FALLEN: f64 = 0.6;
 /// Sent with at least this part of it: less says nothing. Down sends with 0.75 of it, less the margin.
 const SENT: f64 = 0.7;

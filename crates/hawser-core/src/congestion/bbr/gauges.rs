@@ -1,7 +1,7 @@
 //! What tells congestion from a path's nature: queues in the round trip, losses above the usual.
 
 use super::State;
-use crate::units::{ByteCount, Rate, Time};
+use crate::units::{ByteCount, Time};
 use std::time::Duration;
 
 /// Round trips that a queue estimate is the least of: one delayed packet is not a queue.
@@ -15,10 +15,6 @@ const LIFT_DEVIATIONS: u32 = 4;
 const QUEUE_PART: u32 = 8;
 /// Least delay that counts as a queue: below it, timers and batches blur the round trip.
 const QUEUE_FLOOR: Duration = Duration::from_micros(500);
-/// Rounds after which a queue stands.
-const STANDING_ROUNDS: u32 = 2;
-/// Multiple of the jitter that a rate is measured over.
-const STANDING_JITTERS: u32 = 20;
 /// Packets per round that were lost and acknowledged, after which older ones count half.
 const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
 /// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
@@ -28,35 +24,6 @@ const BASELINE_CAP: f64 = 0.05;
 const LOSS_HISTORY: usize = 32;
 /// See `LOSS_HISTORY`.
 const LOSS_PART: u32 = 16;
-
-/// A queue that no round trip of a round was without, and what arrived behind it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
-    rounds: u32,
-    since: Time,
-    arrived: ByteCount,
-}
-
-impl Standing {
-    /// A round ended without.
-    pub(super) fn end(&mut self, now: Time) {
-        *self = Standing { since: now, ..Standing::default() };
-    }
-
-    /// A round of it ended, in which this much arrived, or was lost on the way.
-    pub(super) fn add_round(&mut self, bytes: ByteCount) {
-        self.rounds += 1;
-        self.arrived += bytes;
-    }
-
-    /// The rate of arrival, once the queue stood for long enough to know it: one round may be the
-    /// tail of a probe, and jitter blurs both ends.
-    pub(super) fn rate(&self, now: Time, jitter: Duration) -> Option<Rate> {
-        let elapsed = now.since(self.since);
-        let known = self.rounds >= STANDING_ROUNDS && elapsed >= jitter * STANDING_JITTERS;
-        known.then(|| Rate::of(self.arrived, elapsed))
-    }
-}
 
 /// How much the round trip shows of a queue. Starts without an opinion.
 #[derive(Clone, Debug, Default)]

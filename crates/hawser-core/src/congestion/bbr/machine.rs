@@ -92,12 +92,11 @@ impl Bbr {
     }
 
     pub(super) fn start_down(&mut self, now: Time) {
-        self.reset_congestion_signals(now);
+        self.reset_congestion_signals();
         self.cycle.up_acked_per_packet = ByteCount::MAX;
         self.rounds.since_probe = self.random.next() % 2;
         self.cycle.wait = PROBE_WAIT + Duration::from_nanos(self.random.next() % PROBE_WAIT_SPREAD);
         self.cycle.started_at = now;
-        self.cycle.collapsed = false;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.rounds.restart(self.delivered);
         self.state = State::Down;

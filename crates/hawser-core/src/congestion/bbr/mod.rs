@@ -23,7 +23,7 @@ mod signals;
 pub use self::departures::Departures;
 
 use self::fall::Fall;
-use self::gauges::{DelayGauge, LossGauge, Standing};
+use self::gauges::{DelayGauge, LossGauge};
 use self::model::{Aggregation, FullPipe, Latest, MaxBandwidth, MinRtt, Rounds, Sample, SplitMix};
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, initial_window, packets};
 use crate::units::{ByteCount, Rate, Time};
@@ -114,8 +114,6 @@ struct Cycle {
     /// The rate at the start of Up.
     up_rate: Rate,
     feedback_at: Time,
-    /// The rate has collapsed in this cycle, and the maximum's memory was shortened for it.
-    collapsed: bool,
 }
 
 /// The BBR controller. Starts in Startup with the initial window and no model. One path owns it.
@@ -148,7 +146,6 @@ pub struct Bbr {
     extra: Aggregation,
     full: FullPipe,
     cycle: Cycle,
-    standing: Standing,
     /// No round trip of the last round was without a queue.
     queued: bool,
     fall: Fall,
@@ -202,9 +199,7 @@ impl Bbr {
                 wait: Duration::ZERO,
                 up_rate: Rate::ZERO,
                 feedback_at: Time::ZERO,
-                collapsed: false,
             },
-            standing: Standing::default(),
             queued: false,
             fall: Fall::default(),
             follow: follow::Follow::default(),

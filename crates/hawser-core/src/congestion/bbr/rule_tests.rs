@@ -56,22 +56,6 @@ fn loss_beside_a_queue_in_cruise_lowers_the_short_term_until_refill() {
 }
 
 #[test]
-fn a_standing_queue_in_cruise_lowers_the_rate_without_loss() {
-    let mut drive = Drive::in_state(State::Cruise);
-    drive.rate = 250_000;
-    drive.rtt = 300;
-    drive.in_flight = 75_000;
-    drive.rounds_in(State::Cruise, 7);
-    let bw = drive.bbr.bandwidth().expect("known").0;
-    assert!((240_000..500_000).contains(&bw), "{bw}");
-    let mut limited = Drive::in_state(State::Cruise);
-    limited.limited = true;
-    (limited.rate, limited.rtt) = (250_000, 300);
-    limited.rounds_in(State::Cruise, 7);
-    assert_eq!(limited.bbr.bandwidth(), Some(Rate(1_000_000)));
-}
-
-#[test]
 fn a_fall_below_a_growing_queue_shows_in_limited_samples_too() {
     let mut drive = Drive::in_state(State::Cruise);
     let before = drive.now;

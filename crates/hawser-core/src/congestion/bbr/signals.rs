@@ -25,16 +25,6 @@ const STARTUP_LOST_PACKETS: u64 = 6;
 const STANDING_PART: u32 = 4;
 /// Least delay of a standing queue: what ours and the acknowledgements' batches make is less.
 const STANDING_FLOOR: Duration = Duration::from_millis(3);
-/// Arriving at less than this part of the model's rate behind a queue is congestion: less is noise.
-const SHORTFALL: f64 = 0.95;
-/// The same, once the rate was corrected in this cycle.
-const SHORTFALL_AGAIN: f64 = 0.85;
-/// Arriving at less than this part of it is no longer the same path.
-const COLLAPSE: f64 = 0.6;
-/// Sent of what arrives, to drain the queue.
-const STANDING_DRAIN: f64 = 0.97;
-/// Bandwidth-delay products in flight that leave the path full, and no long queue.
-const STANDING_VOLUME: f64 = 1.5;
 /// Part of the least round trip, and the least delay, above which cruising is trimmed: what is left of a
 /// queue that the maximum's own error feeds.
 const TRIM_PART: u32 = 16;
@@ -65,9 +55,8 @@ impl Bbr {
         }
     }
 
-    pub(super) fn reset_congestion_signals(&mut self, now: Time) {
+    pub(super) fn reset_congestion_signals(&mut self) {
         self.loss.forget_round();
-        self.standing.end(now);
         self.latest.bw = Rate::ZERO;
         self.latest.inflight = ByteCount::ZERO;
     }
@@ -94,7 +83,6 @@ impl Bbr {
         if !self.is_accelerating() && (self.is_round_lossy() || self.loss.marked_in_round) {
             self.lower_short_term(sample.limited);
         }
-        self.follow_standing_queue(sample);
         self.trim_to_queue(queue, sample);
         self.loss.end_round(self.state, self.queued);
     }
@@ -121,38 +109,6 @@ impl Bbr {
             (false, true) => 0.0,
         };
         self.trim = (self.trim + step).clamp(TRIM_LEAST, 1.0);
-    }
-
-    /// Behind a queue that stands, the path's rate for us is what arrives, no more: when that is
-    /// clearly below the model's, follow it, and bound the queue.
-    fn follow_standing_queue(&mut self, sample: &Sample) {
-        // Down sends less, and what it drains stands for a while: only a collapse counts there.
-        // A second correction in a cycle must be worth it, or noise would ratchet the rate down.
-        let shortfall = match self.state {
-            State::Cruise if self.bw_short < UNBOUNDED => SHORTFALL_AGAIN,
-            State::Cruise => SHORTFALL,
-            State::Down => COLLAPSE,
-            _ => 0.0,
-        };
-        if !self.departures.standing_queue || shortfall == 0.0 || sample.limited || !self.queued {
-            self.standing.end(sample.now);
-            return;
-        }
-        self.standing.add_round(self.loss.round_lost + self.loss.round_acked);
-        let Some(rate) = self.standing.rate(sample.now, self.delay.jitter()) else {
-            return;
-        };
-        if rate < self.bw.scale(COLLAPSE) && !std::mem::replace(&mut self.cycle.collapsed, true) {
-            // The old maximum is stale: let the next probe confirm it, or forget it.
-            self.max_bw.advance();
-        }
-        if rate < self.bw.scale(shortfall) {
-            self.bw_short = rate.scale(STANDING_DRAIN).max(self.bw.scale(BETA));
-            self.bw = self.bw_short;
-            let room = self.inflight(STANDING_VOLUME) + self.extra.get();
-            self.inflight_short = self.inflight_short.min(room);
-            self.standing.end(sample.now);
-        }
     }
 
     /// The path carries far less than it did: begin anew with what it carries, and empty its queue.
