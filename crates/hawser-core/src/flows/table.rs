@@ -45,7 +45,7 @@ impl Table {
 
     /// The place of a flow, which it gets now if it has none.
     pub(super) fn entry(&mut self, now: Time, id: FlowId, inner: &Inner) -> &mut Entry {
-        let first = inner.bucket(&self.key, true).index() % SETS * WAYS;
+        let first = inner.flow(&self.key, true).home.index() % SETS * WAYS;
         let set = &mut self.places[first..first + WAYS];
         let place = match set.iter().position(|entry| entry.id == Some(id)) {
             Some(place) => place,

@@ -1,7 +1,8 @@
-//! Names of flows: the bucket that a packet's addresses and ports hash to, and its sequence.
+//! Names of flows: what a packet's addresses and ports hash to, and its sequence.
 
 pub use crate::wire::{FlowBucket, FlowSequence};
 use std::fmt;
+use std::num::NonZeroU32;
 
 /// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
 pub const FLOW_BUCKETS: usize = 1 << 12;
@@ -16,6 +17,37 @@ const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
 /// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
 pub const FLOW_SEQUENCES: u32 = 1 << 24;
 
+/// Which buckets a flow may have; those of one kind are of no other. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Buckets {
+    /// Of flows whose losses are retransmitted.
+    Resent,
+    /// Of flows whose losses are not.
+    Unresent,
+    /// Of ICMP: a ping waits behind no stream.
+    Icmp,
+}
+
+impl Buckets {
+    /// The first of them, and how many there are.
+    const fn range(self) -> (usize, usize) {
+        match self {
+            Self::Resent => (0, RESENT_BUCKETS),
+            Self::Unresent => (RESENT_BUCKETS, UNRESENT_BUCKETS),
+            Self::Icmp => (RESENT_BUCKETS + UNRESENT_BUCKETS, ICMP_BUCKETS),
+        }
+    }
+}
+
+/// What a flow hashes to. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FlowHash {
+    /// The bucket that it has where no other flow does (`queue::ways`).
+    pub home: FlowBucket,
+    /// What tells it from the others of a few buckets.
+    pub tag: NonZeroU32,
+}
+
 /// The secret that flows are hashed with, so that nobody can aim packets at one bucket. Never
 /// printed. A plain value, shared by copying.
 #[derive(Copy, Clone)]
@@ -27,22 +59,12 @@ impl FlowKey {
         FlowKey([k0, k1])
     }
 
-    /// The bucket of a flow described by `words`.
-    pub fn bucket(&self, words: &[u64]) -> FlowBucket {
+    /// What a flow described by `words` hashes to, of these buckets.
+    pub fn hash(&self, words: &[u64], buckets: Buckets) -> FlowHash {
         let hash = siphash::<1, 3>(self.0, words);
-        FlowBucket((hash % RESENT_BUCKETS as u64) as u16)
-    }
-
-    /// The same of flows whose losses are not retransmitted.
-    pub fn unresent_bucket(&self, words: &[u64]) -> FlowBucket {
-        let hash = siphash::<1, 3>(self.0, words);
-        FlowBucket((RESENT_BUCKETS as u64 + hash % UNRESENT_BUCKETS as u64) as u16)
-    }
-
-    /// The same of ICMP, which shares no bucket with others: a ping waits behind no stream.
-    pub fn icmp_bucket(&self, words: &[u64]) -> FlowBucket {
-        let hash = siphash::<1, 3>(self.0, words);
-        FlowBucket((FLOW_BUCKETS - 1) as u16 - (hash % ICMP_BUCKETS as u64) as u16)
+        let (first, count) = buckets.range();
+        let home = FlowBucket(first as u16 + (hash % count as u64) as u16);
+        FlowHash { home, tag: NonZeroU32::new((hash >> 32) as u32).unwrap_or(NonZeroU32::MIN) }
     }
 }
 
@@ -105,14 +127,13 @@ mod tests {
     #[test]
     fn icmp_and_what_is_not_sent_again_and_others_never_share_a_bucket() {
         let key = FlowKey::new(1, 2);
-        let buckets = |of: fn(&FlowKey, &[u64]) -> FlowBucket| -> Vec<usize> {
-            let mut all: Vec<usize> = (0..40_000).map(|flow| of(&key, &[flow]).index()).collect();
+        let buckets = |of: Buckets| -> Vec<usize> {
+            let mut all: Vec<usize> = (0..40_000).map(|flow| key.hash(&[flow], of).home.index()).collect();
             all.sort_unstable();
             all.dedup();
             all
         };
-        let (icmp, unresent, others) =
-            (buckets(FlowKey::icmp_bucket), buckets(FlowKey::unresent_bucket), buckets(FlowKey::bucket));
+        let [icmp, unresent, others] = [Buckets::Icmp, Buckets::Unresent, Buckets::Resent].map(buckets);
         assert_eq!(icmp, (FLOW_BUCKETS - ICMP_BUCKETS..FLOW_BUCKETS).collect::<Vec<_>>());
         assert_eq!(unresent, (RESENT_BUCKETS..FLOW_BUCKETS - ICMP_BUCKETS).collect::<Vec<_>>());
         assert!(others.len() > RESENT_BUCKETS * 9 / 10 && others[others.len() - 1] < unresent[0]);

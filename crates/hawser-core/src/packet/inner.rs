@@ -5,7 +5,7 @@
 //! 3. The transport: TCP (RFC 9293) and UDP (RFC 768) with complete headers, ICMP's identifier.
 //! 4. The flow bucket and class that follow from it.
 
-use super::flow::{FlowBucket, FlowKey};
+use super::flow::{Buckets, FlowHash, FlowKey};
 use crate::units::Ecn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thiserror::Error;
@@ -144,24 +144,22 @@ impl Inner {
         }
     }
 
-    /// The flow bucket, of flows whose losses are retransmitted, or are not. Fragments hash by addresses and protocol
-    /// alone, so that all of them meet.
-    pub fn bucket(&self, key: &FlowKey, resend: bool) -> FlowBucket {
+    /// What its flow hashes to, of those whose losses are retransmitted, or are not. Fragments hash by addresses and
+    /// protocol alone, so that all of them meet.
+    pub fn flow(&self, key: &FlowKey, resend: bool) -> FlowHash {
         let ports = match (self.transport, self.ports) {
             (Transport::Fragment, _) | (_, None) => 0,
             (_, Some((source, destination))) => 1 << 32 | u64::from(source) << 16 | u64::from(destination),
         };
         let tail = u64::from(self.protocol) << 40 | ports;
-        let bucket = if matches!(self.protocol, PROTOCOL_ICMP | PROTOCOL_ICMPV6) {
-            FlowKey::icmp_bucket
-        } else if !resend {
-            FlowKey::unresent_bucket
-        } else {
-            FlowKey::bucket
+        let buckets = match self.protocol {
+            PROTOCOL_ICMP | PROTOCOL_ICMPV6 => Buckets::Icmp,
+            _ if resend => Buckets::Resent,
+            _ => Buckets::Unresent,
         };
         match (self.source, self.destination) {
             (IpAddr::V4(s), IpAddr::V4(d)) => {
-                bucket(key, &[u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()), tail])
+                key.hash(&[u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()), tail], buckets)
             }
             (s, d) => {
                 let halves = |a: IpAddr| {
@@ -172,7 +170,7 @@ impl Inner {
                     [(bits >> 64) as u64, bits as u64]
                 };
                 let ([s0, s1], [d0, d1]) = (halves(s), halves(d));
-                bucket(key, &[s0, s1, d0, d1, tail])
+                key.hash(&[s0, s1, d0, d1, tail], buckets)
             }
         }
     }

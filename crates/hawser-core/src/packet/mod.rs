@@ -24,7 +24,7 @@ pub(crate) mod samples;
 mod tests;
 
 pub use coalesce::Coalescer;
-pub use flow::{FlowBucket, FlowKey, FlowSequence};
+pub use flow::{FlowBucket, FlowHash, FlowKey, FlowSequence};
 pub use inner::{Class, Inner, InnerError, Transport};
 pub use store::{PacketDrop, SegmentRef, TrainId, TrainStore};
 pub use train::{Gso, Offload, Train};

@@ -5,7 +5,7 @@
 //! 3. `train`: written to paths, perhaps more than once.
 //! 4. `release`: each segment once; the last one frees the train.
 
-use super::flow::{FlowBucket, FlowKey};
+use super::flow::{FlowHash, FlowKey};
 use super::inner::{Inner, InnerError};
 use super::pool::{LARGEST, Pool};
 use super::train::{Offload, Shape, Train};
@@ -192,9 +192,9 @@ impl TrainStore {
         slot.train.treat(treatment, &self.key);
     }
 
-    /// The bucket of a flow that is treated so.
-    pub fn bucket_of(&self, inner: &Inner, treatment: Treatment) -> FlowBucket {
-        inner.bucket(&self.key, treatment.resend)
+    /// What a flow hashes to that is treated so.
+    pub fn flow_of(&self, inner: &Inner, treatment: Treatment) -> FlowHash {
+        inner.flow(&self.key, treatment.resend)
     }
 
     /// Marks a segment CE; every later `head` (of a single packet: its `body`) has the mark.

@@ -70,11 +70,11 @@ fn the_transport_is_found_behind_extension_headers() {
 
 #[test]
 fn flows_hash_apart_and_fragments_together() {
-    let bucket = |packet: &[u8]| parse(packet).unwrap().bucket(&KEY, true);
+    let bucket = |packet: &[u8]| parse(packet).unwrap().flow(&KEY, true).home;
     let sample = Sample::default();
     let other = Sample { ports: (4_001, 443), ..sample.clone() };
     assert_ne!(bucket(&sample.full()), bucket(&other.full()));
-    let other_key = parse(&sample.full()).unwrap().bucket(&FlowKey::new(3, 4), true);
+    let other_key = parse(&sample.full()).unwrap().flow(&FlowKey::new(3, 4), true).home;
     assert_ne!(bucket(&sample.full()), other_key);
 
     let first = ipv4(17, 0x2000, &[0, 1, 0, 2, 0, 30, 0, 0]);
@@ -269,7 +269,7 @@ proptest! {
             prop_assert!(header <= MAX_HEAD);
             finish(&mut segment, &offload);
             prop_assert!(verifies(&segment), "segment {}", i);
-            prop_assert_eq!(parse(&segment).unwrap().bucket(&KEY, true), store.train(id).flow());
+            prop_assert_eq!(parse(&segment).unwrap().flow(&KEY, true), store.train(id).flow());
             payload.extend(&segment[header..]);
             bytes += segment.len() as u64;
         }

@@ -5,7 +5,7 @@
 //! 3. CoDel may mark one segment; the mark stays, however often the segment is written.
 
 use super::checksum;
-use super::flow::{FlowBucket, FlowKey};
+use super::flow::{FlowHash, FlowKey};
 use super::inner::{self, Class, Inner, Transport, be16, be32, put16};
 use super::pure_ack;
 use super::store::PacketDrop;
@@ -83,7 +83,7 @@ fn checksum_offset(inner: &Inner) -> Option<usize> {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Shape {
     inner: Inner,
-    bucket: FlowBucket,
+    flow: FlowHash,
     treatment: Treatment,
     partial: bool,
     /// Whole packet, bytes.
@@ -105,7 +105,7 @@ impl Shape {
         let inner = inner::parse(packet)?;
         let mut shape = Shape {
             inner,
-            bucket: inner.bucket(key, true),
+            flow: inner.flow(key, true),
             treatment: Treatment::default(),
             partial: false,
             len: packet.len() as u32,
@@ -298,9 +298,9 @@ impl Train {
         self.shape.partial
     }
 
-    /// The flow bucket.
-    pub fn flow(&self) -> FlowBucket {
-        self.shape.bucket
+    /// What its flow hashes to.
+    pub fn flow(&self) -> FlowHash {
+        self.shape.flow
     }
 
     /// How its order matters: what is not retransmitted is not waited for; and an acknowledgement of TCP waits for
@@ -315,10 +315,10 @@ impl Train {
         self.shape.treatment
     }
 
-    /// It is treated so from now on; nobody may have seen its bucket before.
+    /// It is treated so from now on; nobody may have seen its flow before.
     pub(super) fn treat(&mut self, treatment: Treatment, key: &FlowKey) {
         if self.shape.treatment.resend != treatment.resend {
-            self.shape.bucket = self.shape.inner.bucket(key, treatment.resend);
+            self.shape.flow = self.shape.inner.flow(key, treatment.resend);
         }
         self.shape.treatment = treatment;
     }

@@ -49,6 +49,11 @@ pub(super) struct AckFilter {
 }
 
 impl Acks {
+    /// Whether one is held.
+    pub(super) fn wait(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// One came: whether it is to be held.
     fn is_to_wait(&mut self, now: Time, spacing: AckSpacing) -> bool {
         let pause = now.since(self.last);
@@ -87,7 +92,7 @@ impl Queue {
     pub fn release_acks(&mut self, now: Time, upto: Time, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         while let Some((_, bucket)) = self.ack_filter.due.pop_front_if(|(at, _)| *at <= upto) {
             if let Some(held) = self.flows.get_mut(bucket).acks.release(now) {
-                self.admit(now, held, store, dropped);
+                self.admit(now, held, bucket, store, dropped);
             }
         }
     }
@@ -97,22 +102,22 @@ impl Queue {
         &mut self,
         now: Time,
         id: TrainId,
+        bucket: FlowBucket,
         store: &mut TrainStore,
         dropped: &mut dyn FnMut(Dropped),
     ) -> bool {
         let train = store.train(id);
-        let bucket = train.flow();
         let spacing = self.ack_filter.spacing;
         let acks = &mut self.flows.get_mut(bucket).acks;
         if let Some(older) = acks.held {
             if train.treatment() == store.train(older).treatment() && train.supersedes(store.train(older)) {
                 acks.held = Some(id);
                 acks.last = now;
-                drop_filtered(older, store, dropped);
+                drop_filtered(older, bucket, store, dropped);
                 return true;
             }
             acks.held = None;
-            self.admit(now, older, store, dropped);
+            self.admit(now, older, bucket, store, dropped);
         }
         let train = store.train(id);
         let acks = &mut self.flows.get_mut(bucket).acks;

@@ -18,6 +18,7 @@ use super::line::NONE;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
 use crate::units::{ByteCount, Time};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// No flow: above every bucket.
@@ -40,6 +41,10 @@ pub(super) enum Place {
 /// One flow bucket. Idle at first. Owned by [`Flows`].
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Flow {
+    /// What tells the flow that has it from others; none where none ever had it.
+    pub(super) tag: Option<NonZeroU32>,
+    /// When something of it last came.
+    pub(super) used: Time,
     pub(super) place: Place,
     /// First and last waiting item.
     pub(super) head: u32,
@@ -112,6 +117,8 @@ pub(super) struct Flows {
 impl Flows {
     pub(super) fn new() -> Flows {
         let idle = Flow {
+            tag: None,
+            used: Time::ZERO,
             place: Place::Idle,
             head: NONE,
             tail: NONE,

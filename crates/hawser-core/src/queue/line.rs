@@ -32,11 +32,11 @@ pub(super) struct Item {
 }
 
 impl Item {
-    pub(super) fn new(now: Time, id: TrainId, train: &Train) -> Item {
+    pub(super) fn new(now: Time, id: TrainId, bucket: FlowBucket, train: &Train) -> Item {
         let segments = train.segments();
         Item {
             train: id,
-            bucket: train.flow(),
+            bucket,
             enqueued: now,
             sent_before: ByteCount::ZERO,
             first: 0,

@@ -1,6 +1,6 @@
 //! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
+//! 1. `enqueue` puts a train behind its flow, which has a bucket of its own (`ways`), or an acknowledgement in the place of an older one (`ack_filter` holds
 //!    some of those for a moment); too much altogether costs the fattest flow something (`overflow`).
 //! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or
 //!    stops at each.
@@ -18,9 +18,10 @@ mod overflow;
 mod shorten;
 #[cfg(test)]
 mod tests;
+mod ways;
 mod words;
 
-use crate::packet::{FlowBucket, SegmentRef, TrainId, TrainStore};
+use crate::packet::{FlowBucket, FlowHash, SegmentRef, TrainId, TrainStore};
 use crate::units::{ByteCount, Time};
 use ack_filter::AckFilter;
 use codel::CodelParams;
@@ -116,17 +117,30 @@ impl Queue {
     /// next one of its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head;
     /// `dropped` hears of both, and the store has the segments back.
     pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        if !self.holds(now, id, store, dropped) {
-            self.admit(now, id, store, dropped);
+        let bucket = self.place(now, store.train(id).flow());
+        if !self.holds(now, id, bucket, store, dropped) {
+            self.admit(now, id, bucket, store, dropped);
         }
     }
 
-    fn admit(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        let mut item = Item::new(now, id, store.train(id));
+    /// The bucket of a flow, which it has from now on.
+    pub fn place(&mut self, now: Time, flow: FlowHash) -> FlowBucket {
+        self.flows.place(now, flow)
+    }
+
+    fn admit(
+        &mut self,
+        now: Time,
+        id: TrainId,
+        bucket: FlowBucket,
+        store: &mut TrainStore,
+        dropped: &mut dyn FnMut(Dropped),
+    ) {
+        let mut item = Item::new(now, id, bucket, store.train(id));
         if self.supersede(&item, store, dropped) {
             return;
         }
-        let (bucket, bytes, priority) = (item.bucket, item.len_of(item.count()), item.treatment.priority);
+        let (bytes, priority) = (item.len_of(item.count()), item.treatment.priority);
         if self.is_empty() {
             self.outage.on_first(now);
         }
@@ -173,7 +187,7 @@ impl Queue {
             newer.treatment == older.treatment && store.train(newer.train).supersedes(store.train(older.train));
         if useless {
             let gone = std::mem::replace(&mut older.train, newer.train);
-            drop_filtered(gone, store, dropped);
+            drop_filtered(gone, newer.bucket, store, dropped);
         }
         useless
     }
@@ -364,9 +378,8 @@ impl Queue {
 }
 
 /// An acknowledgement beside which a newer one says all.
-fn drop_filtered(id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-    let train = store.train(id);
-    let (bucket, bytes) = (train.flow(), ByteCount(train.segment_len(0) as u64));
+fn drop_filtered(id: TrainId, bucket: FlowBucket, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+    let bytes = ByteCount(store.train(id).segment_len(0) as u64);
     let segment = SegmentRef { train: id, segment: 0 };
     store.release(segment);
     dropped(Dropped { segment, bucket, bytes, reason: DropReason::AckFiltered });

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 mod ack_filter;
 mod priorities;
 mod shorten;
+mod ways;
 
 const MS: Duration = Duration::from_millis(1);
 const ALL: Choice = Choice::Take { max_bytes: ByteCount::MAX, max_segments: u16::MAX };
@@ -48,7 +49,7 @@ impl Bench {
         let (packet, offload) = sample.partial();
         let id = admit(&mut self.store, &packet, offload);
         let train = self.store.train(id);
-        let bucket = train.flow();
+        let bucket = self.queue.place(self.now, train.flow());
         let waiting = self.model.entry(bucket).or_default();
         for segment in 0..train.segments() {
             let len = train.segment_len(segment) as u64;

@@ -17,6 +17,7 @@ use crate::flows::{FlowWatch, Look};
 use crate::packet::{TrainStore, Transport, inner};
 use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
+use crate::queue::Queue;
 use crate::resequence::{Arrival, Outcome, Reassembler, Resequencer};
 use crate::rules::{Mark, Rules};
 use crate::scheduler::{Kind, MptcpOption, Scheduler};
@@ -185,10 +186,10 @@ impl Session {
         cx: &'a mut Context<'_>,
     ) -> (&'a mut Inbound, &'a mut Fec, Delivery<'a>) {
         let patience = self.hold.patience(&self.paths, &self.settings.tuning);
-        let Session { peer, inbound, fec, scheduling, events, .. } = self;
+        let Session { peer, inbound, outbound, fec, scheduling, events, .. } = self;
         let Context { store, routing, drops, rules, flows, .. } = cx;
-        let (peer, scheduler) = (peer.id, &mut scheduling.scheduler);
-        (inbound, fec, Delivery { peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
+        let (peer, scheduler, queue) = (peer.id, &mut scheduling.scheduler, &mut outbound.queue);
+        (inbound, fec, Delivery { peer, patience, scheduler, queue, sink, store, routing, drops, rules, flows, events })
     }
 
     /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is
@@ -236,6 +237,7 @@ pub(super) struct Delivery<'a> {
     /// How long a gap is waited for.
     patience: Duration,
     scheduler: &'a mut Scheduler,
+    queue: &'a mut Queue,
     sink: &'a mut dyn Sink,
     store: &'a TrainStore,
     routing: &'a mut Routing,
@@ -283,7 +285,8 @@ impl Delivery<'_> {
         let back = inner.reversed();
         let treatment = self.rules.treatment(&back, Mark::default());
         if treatment.scheduler == Kind::Flow {
-            self.scheduler.on_mptcp_option(now, self.store.bucket_of(&back, treatment), option);
+            let bucket = self.queue.place(now, self.store.flow_of(&back, treatment));
+            self.scheduler.on_mptcp_option(now, bucket, option);
         }
     }
 }

@@ -320,7 +320,8 @@ impl Session {
             && first.segments() == 1
             && let Some(option) = MptcpOption::of(first.body(0), first.inner())
         {
-            self.scheduling.scheduler.on_mptcp_option(now, first.flow(), option);
+            let bucket = self.outbound.queue.place(now, first.flow());
+            self.scheduling.scheduler.on_mptcp_option(now, bucket, option);
         }
         let drops = &mut *cx.drops;
         self.outbound.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));

@@ -1,10 +1,6 @@
 //! What people do while a member ends, and what they notice: a ping, calls, streams up, a download and conversations.
 //!
 //! 1. `Traffic::start` begins all of it. 2. `finish` says what came of it, around the moment of the harm.
-//!
-//! A call may share a bucket of a portal's fair queue with a stream (one of 1,024), whose CoDel then drops of either:
-//! such a call is *crowded*. It shows before the harm, by its delay or its losses, and what it loses says nothing of
-//! the harm.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -27,10 +23,6 @@ pub const PING_EVERY: Duration = Duration::from_millis(10);
 const CALLS: usize = 20;
 const CALL_EVERY: Duration = Duration::from_millis(20);
 const CALL_BYTES: usize = 160;
-/// A call that waits this much longer than others is behind a stream: a packet of each of twenty takes that long.
-const CROWDED: Duration = Duration::from_millis(5);
-/// By then a datagram has arrived, or does not.
-const ARRIVES: Duration = Duration::from_millis(500);
 /// What is late is waited for.
 const LINGER: Duration = Duration::from_secs(1);
 /// Connections are made within that, before anything fills the links.
@@ -73,10 +65,7 @@ pub struct Noticed {
     /// The longest silence in any call.
     pub call_gap_up_ms: f64,
     pub call_gap_down_ms: f64,
-    /// Calls that are crowded, and what they lost, either way.
-    pub crowded: usize,
-    pub lost_crowded: u64,
-    /// Datagrams of all other calls.
+    /// Datagrams of the calls.
     pub lost_up: u64,
     pub lost_down: u64,
     pub twice_up: u64,
@@ -144,12 +133,7 @@ impl Traffic {
         let longest = |way: fn(&DuplexReport) -> &UdpReport| {
             calls.iter().map(|call| longest_gap(way(call).arrivals.iter().map(|one| one.received), before, end)).max()
         };
-        let [usual_up, usual_down] =
-            [upward, downward].map(|way| median(calls.iter().map(|call| delay(way(call), harm))));
-        let is_crowded =
-            |call: &&DuplexReport| suffers(&call.up, harm, usual_up) || suffers(&call.down, harm, usual_down);
-        let (crowded, others): (Vec<_>, Vec<_>) = calls.iter().partition(is_crowded);
-        let sum = |calls: &[&DuplexReport], way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
+        let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
@@ -159,12 +143,10 @@ impl Traffic {
             pings_lost: ping.lost(),
             call_gap_up_ms: longest(upward).map_or(0.0, millis),
             call_gap_down_ms: longest(downward).map_or(0.0, millis),
-            crowded: crowded.len(),
-            lost_crowded: sum(&crowded, upward, UdpReport::lost) + sum(&crowded, downward, UdpReport::lost),
-            lost_up: sum(&others, upward, UdpReport::lost),
-            lost_down: sum(&others, downward, UdpReport::lost),
-            twice_up: sum(&others, upward, UdpReport::duplicates),
-            twice_down: sum(&others, downward, UdpReport::duplicates),
+            lost_up: sum(upward, UdpReport::lost),
+            lost_down: sum(downward, UdpReport::lost),
+            twice_up: sum(upward, UdpReport::duplicates),
+            twice_down: sum(downward, UdpReport::duplicates),
             streams_stood_ms: millis(up.all.longest_gap(before, end)),
             download_stood_ms: millis(down.all.longest_gap(before, end)),
             answered_after_ms: millis(conversations.longest),
@@ -173,26 +155,6 @@ impl Traffic {
             flows_that_died: died(&up) + died(&down) + conversations.died,
         }
     }
-}
-
-/// The usual delay of a call's datagrams before the harm.
-fn delay(report: &UdpReport, harm: Moment) -> Duration {
-    let before = report.arrivals.iter().filter(|one| one.received < harm);
-    median(before.map(|one| one.received - one.sent))
-}
-
-/// Whether a call waited longer than others, or lost something, before the harm.
-fn suffers(report: &UdpReport, harm: Moment, usual: Duration) -> bool {
-    // The last of them may be on their way to who is harmed.
-    let before = report.arrivals.iter().filter(|one| one.sent + ARRIVES < harm);
-    let (sent, arrived) = before.fold((0, 0), |(sent, arrived), one| (sent.max(one.number + 1), arrived + 1));
-    sent > arrived || delay(report, harm) > usual + CROWDED
-}
-
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 fn upward(call: &DuplexReport) -> &UdpReport {

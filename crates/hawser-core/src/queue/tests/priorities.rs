@@ -9,7 +9,8 @@ fn enqueue_at(bench: &mut Bench, port: u16, priority: i8) -> FlowBucket {
     let (packet, offload) = sample.partial();
     let id = admit(&mut bench.store, &packet, offload);
     bench.store.treat(id, Treatment { priority, ..Treatment::default() });
-    let (bucket, len) = (bench.store.train(id).flow(), bench.store.train(id).segment_len(0) as u64);
+    let train = bench.store.train(id);
+    let (bucket, len) = (bench.queue.place(bench.now, train.flow()), train.segment_len(0) as u64);
     bench.model.entry(bucket).or_default().push_back((SegmentRef { train: id, segment: 0 }, len));
     let mut dropped = Vec::new();
     bench.queue.enqueue(bench.now, id, &mut bench.store, &mut |d| dropped.push(d));

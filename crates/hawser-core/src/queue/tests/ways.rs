@@ -1,0 +1,111 @@
+//! Flows have buckets of their own.
+
+use super::*;
+use crate::packet::FlowHash;
+use std::num::NonZeroU32;
+
+const HOME: u16 = 83;
+
+/// One of the flows whose home this is.
+fn at_home(tag: u32) -> FlowHash {
+    FlowHash { home: FlowBucket(HOME), tag: NonZeroU32::new(tag).expect("not zero") }
+}
+
+fn hash(bench: &mut Bench, port: u16) -> FlowHash {
+    let (packet, offload) = Sample { ports: (port, 1), payload: 1_000, ..Sample::default() }.partial();
+    let id = admit(&mut bench.store, &packet, offload);
+    let hash = bench.store.train(id).flow();
+    bench.store.release_all(id);
+    hash
+}
+
+/// Ports whose flows all belong to the set of the first one.
+fn ports_of_a_set(bench: &mut Bench, count: usize) -> Vec<u16> {
+    let set = hash(bench, 1).home.0 / 8;
+    (1..).filter(|port| hash(bench, *port).home.0 / 8 == set).take(count).collect()
+}
+
+#[test]
+fn eight_flows_of_one_home_have_buckets_of_their_own_and_keep_them() {
+    let mut bench = Bench::new(QueueParams::default());
+    let mut place = |tag| bench.queue.place(bench.now, at_home(tag));
+    let first: Vec<FlowBucket> = (1..=8).map(&mut place).collect();
+    assert_eq!(first[0], FlowBucket(HOME), "the first one is at home");
+    let mut set: Vec<u16> = first.iter().map(|bucket| bucket.0).collect();
+    set.sort_unstable();
+    assert_eq!(set, (80..88).collect::<Vec<_>>(), "the others are beside it");
+    assert_eq!((1..=8).rev().map(&mut place).collect::<Vec<_>>(), first.into_iter().rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn of_those_that_have_nothing_waiting_the_one_that_was_silent_for_longest_gives_its_bucket_up() {
+    let mut bench = Bench::new(QueueParams::default());
+    let ports = ports_of_a_set(&mut bench, 10);
+    let mut buckets = Vec::new();
+    for port in &ports[..8] {
+        bench.now = bench.now + MS;
+        buckets.push(bench.enqueue(*port, 1, false));
+        // The first two have something waiting from then on.
+        (buckets.len() > 2)
+            .then(|| bench.pull(&mut |view| if buckets[2..].contains(&view.bucket) { ALL } else { Choice::Skip }));
+    }
+    // The third one says something again: the fourth is the one.
+    bench.now = bench.now + MS;
+    assert_eq!(bench.enqueue(ports[2], 1, false), buckets[2]);
+    bench.now = bench.now + MS;
+    assert_eq!(bench.enqueue(ports[8], 1, false), buckets[3]);
+    assert_eq!(bench.enqueue(ports[3], 1, false), buckets[4], "it comes back, and has the fifth's");
+    bench.check();
+    bench.drain();
+}
+
+#[test]
+fn where_something_waits_in_all_of_a_set_a_ninth_flow_shares_its_home() {
+    let mut bench = Bench::new(QueueParams::default());
+    let ports = ports_of_a_set(&mut bench, 9);
+    for port in &ports[..8] {
+        bench.enqueue(*port, 1, false);
+    }
+    let home = hash(&mut bench, ports[8]).home;
+    assert_eq!(bench.enqueue(ports[8], 1, false), home);
+    bench.check();
+    bench.drain();
+}
+
+#[test]
+fn an_acknowledgement_that_is_held_keeps_its_bucket() {
+    let mut bench = Bench::new(QueueParams::default());
+    let ports = ports_of_a_set(&mut bench, 9);
+    bench.queue.set_ack_spacing(AckSpacing { gap: MS * 3, within: MS * 500, burst: 0 });
+    let mut ack = |port: u16| {
+        let (packet, offload) = Sample { ports: (port, 1), payload: 0, ..Sample::default() }.partial();
+        let id = admit(&mut bench.store, &packet, offload);
+        let flow = bench.store.train(id).flow();
+        bench.queue.enqueue(bench.now, id, &mut bench.store, &mut |_| ());
+        bench.queue.place(bench.now, flow)
+    };
+    let buckets: Vec<FlowBucket> = ports[..8].iter().map(|port| ack(*port)).collect();
+    assert_eq!(bench.queue.len(), 0, "each is held");
+    let ninth = hash(&mut bench, ports[8]);
+    assert_eq!(bench.queue.place(bench.now, ninth), ninth.home);
+    let flows: Vec<FlowHash> = ports[..8].iter().map(|port| hash(&mut bench, *port)).collect();
+    let again: Vec<FlowBucket> = flows.iter().map(|flow| bench.queue.place(bench.now, *flow)).collect();
+    assert_eq!(again, buckets);
+}
+
+#[test]
+fn of_300_flows_with_something_waiting_none_shares_a_bucket() {
+    let mut by_hash_alone = 0;
+    for seed in 0..20 {
+        let mut bench = Bench::new(QueueParams::default());
+        let ports: Vec<u16> = (1..=300).map(|port| port + seed * 300).collect();
+        let homes: Vec<FlowBucket> = ports.iter().map(|port| hash(&mut bench, *port).home).collect();
+        let own: Vec<FlowBucket> = ports.iter().map(|port| bench.enqueue(*port, 1, false)).collect();
+        let shared =
+            |buckets: &[FlowBucket]| buckets.len() - buckets.iter().collect::<std::collections::BTreeSet<_>>().len();
+        by_hash_alone += shared(&homes);
+        assert_eq!(shared(&own), 0, "ports from {}", ports[0]);
+        bench.drain();
+    }
+    assert!((150..300).contains(&by_hash_alone), "{by_hash_alone}: 300 in 3,840 buckets are 11 too few");
+}

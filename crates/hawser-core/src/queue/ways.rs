@@ -1,0 +1,59 @@
+//! Which bucket a flow has: set-associative hashing, as in CAKE (Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: a
+//! comprehensive queue management solution for home gateways", IEEE LANMAN 2018).
+//!
+//! By hashes alone one call in 200 shares a bucket with one of twenty streams (of 3,840): it waits behind that, and its
+//! packets are dropped for it.
+//!
+//! 1. A flow keeps the bucket that it has.
+//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those in which nothing waits
+//!    the one that was not used for the longest.
+//! 3. Where something waits in each it shares its home.
+
+use super::flows::{Flow, Flows, Place};
+use super::line::NONE;
+use crate::packet::{FlowBucket, FlowHash};
+use crate::units::{ByteCount, Time};
+
+/// Buckets of a set. As in CAKE, which has eight.
+const WAYS: u16 = 8;
+
+impl Flows {
+    /// The bucket of a flow that something came of.
+    pub(super) fn place(&mut self, now: Time, flow: FlowHash) -> FlowBucket {
+        let has = |bucket: &FlowBucket| self.get(*bucket).tag == Some(flow.tag);
+        // Most flows are at home: others are not looked at.
+        let own = Some(flow.home).filter(has).or_else(|| set(flow.home).find(has));
+        let bucket = own.or_else(|| self.take_free(flow)).unwrap_or(flow.home);
+        self.get_mut(bucket).used = now;
+        bucket
+    }
+
+    fn take_free(&mut self, flow: FlowHash) -> Option<FlowBucket> {
+        let free = set(flow.home).filter(|bucket| self.get(*bucket).is_free());
+        let bucket = free.min_by_key(|bucket| {
+            let other = self.get(*bucket);
+            (other.tag.is_some(), other.place != Place::Idle, other.used)
+        })?;
+        self.get_mut(bucket).begin(flow);
+        Some(bucket)
+    }
+}
+
+impl Flow {
+    fn is_free(&self) -> bool {
+        self.tail == NONE && !self.acks.wait()
+    }
+
+    /// Another flow has it: what the last one did says nothing of it.
+    fn begin(&mut self, flow: FlowHash) {
+        self.tag = Some(flow.tag);
+        self.lately = (Time::ZERO, ByteCount::ZERO);
+        (self.codel, self.acks) = (Default::default(), Default::default());
+    }
+}
+
+/// The buckets of a set, the flow's home first.
+fn set(home: FlowBucket) -> impl Iterator<Item = FlowBucket> {
+    let first = home.0 - home.0 % WAYS;
+    (0..WAYS).map(move |way| FlowBucket(first + (home.0 + way) % WAYS))
+}
