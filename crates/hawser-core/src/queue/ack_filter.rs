@@ -49,11 +49,6 @@ pub(super) struct AckFilter {
 }
 
 impl Acks {
-    /// Whether one is held.
-    pub(super) fn wait(&self) -> bool {
-        self.held.is_some()
-    }
-
     /// One came: whether it is to be held.
     fn is_to_wait(&mut self, now: Time, spacing: AckSpacing) -> bool {
         let pause = now.since(self.last);

@@ -5,17 +5,21 @@
 //! packets are dropped for it.
 //!
 //! 1. A flow keeps the bucket that it has.
-//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those in which nothing waits
-//!    the one that was not used for the longest.
-//! 3. Where something waits in each it shares its home.
+//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those that rest the one that
+//!    was not used for the longest.
+//! 3. Where none rests it shares its home.
 
 use super::flows::{Flow, Flows, Place};
 use super::line::NONE;
 use crate::packet::{FlowBucket, FlowHash};
 use crate::units::{ByteCount, Time};
+use std::time::Duration;
 
 /// Buckets of a set. As in CAKE, which has eight.
 const WAYS: u16 = 8;
+/// A bucket that nothing came for in this time rests: nothing waits for longer (`drop_old`), so that nothing of it is
+/// under way, and the flow that had it is not reordered if it comes back to another.
+const RESTS: Duration = Duration::from_secs(10);
 
 impl Flows {
     /// The bucket of a flow that something came of.
@@ -23,13 +27,13 @@ impl Flows {
         let has = |bucket: &FlowBucket| self.get(*bucket).tag == Some(flow.tag);
         // Most flows are at home: others are not looked at.
         let own = Some(flow.home).filter(has).or_else(|| set(flow.home).find(has));
-        let bucket = own.or_else(|| self.take_free(flow)).unwrap_or(flow.home);
+        let bucket = own.or_else(|| self.take_free(now, flow)).unwrap_or(flow.home);
         self.get_mut(bucket).used = now;
         bucket
     }
 
-    fn take_free(&mut self, flow: FlowHash) -> Option<FlowBucket> {
-        let free = set(flow.home).filter(|bucket| self.get(*bucket).is_free());
+    fn take_free(&mut self, now: Time, flow: FlowHash) -> Option<FlowBucket> {
+        let free = set(flow.home).filter(|bucket| self.get(*bucket).is_free(now));
         let bucket = free.min_by_key(|bucket| {
             let other = self.get(*bucket);
             (other.tag.is_some(), other.place != Place::Idle, other.used)
@@ -40,8 +44,8 @@ impl Flows {
 }
 
 impl Flow {
-    fn is_free(&self) -> bool {
-        self.tail == NONE && !self.acks.wait()
+    fn is_free(&self, now: Time) -> bool {
+        self.tag.is_none() || self.tail == NONE && now.since(self.used) >= RESTS
     }
 
     /// Another flow has it: what the last one did says nothing of it.
