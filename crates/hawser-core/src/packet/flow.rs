@@ -3,6 +3,7 @@
 pub use crate::wire::{FlowBucket, FlowSequence};
 use std::fmt;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 /// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
 pub const FLOW_BUCKETS: usize = 1 << 12;
@@ -14,6 +15,9 @@ const ICMP_BUCKETS: usize = 1 << 7;
 const UNRESENT_BUCKETS: usize = 1 << 7;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
+/// A flow that was silent for so long is a new one: nothing of it is under way, its path is chosen anew, and its bucket
+/// may be another's.
+pub const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
 pub const FLOW_SEQUENCES: u32 = 1 << 24;
 

@@ -5,21 +5,18 @@
 //! packets are dropped for it.
 //!
 //! 1. A flow keeps the bucket that it has.
-//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those that rest the one that
-//!    was not used for the longest.
-//! 3. Where none rests it shares its home.
+//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those whose flows are forgotten
+//!    the one that was not used for the longest. A flow that is not would be reordered if it came back to another.
+//! 3. Where there is none it shares its home.
 
-use super::flows::{Flow, Flows, Place};
+use super::flows::{Flow, Flows};
 use super::line::NONE;
+use crate::packet::flow::FORGOTTEN;
 use crate::packet::{FlowBucket, FlowHash};
 use crate::units::{ByteCount, Time};
-use std::time::Duration;
 
 /// Buckets of a set. As in CAKE, which has eight.
 const WAYS: u16 = 8;
-/// A bucket that nothing came for in this time rests: nothing waits for longer (`drop_old`), so that nothing of it is
-/// under way, and the flow that had it is not reordered if it comes back to another.
-const RESTS: Duration = Duration::from_secs(10);
 
 impl Flows {
     /// The bucket of a flow that something came of.
@@ -34,10 +31,7 @@ impl Flows {
 
     fn take_free(&mut self, now: Time, flow: FlowHash) -> Option<FlowBucket> {
         let free = set(flow.home).filter(|bucket| self.get(*bucket).is_free(now));
-        let bucket = free.min_by_key(|bucket| {
-            let other = self.get(*bucket);
-            (other.tag.is_some(), other.place != Place::Idle, other.used)
-        })?;
+        let bucket = free.min_by_key(|bucket| (self.get(*bucket).tag.is_some(), self.get(*bucket).used))?;
         self.get_mut(bucket).begin(flow);
         Some(bucket)
     }
@@ -45,7 +39,7 @@ impl Flows {
 
 impl Flow {
     fn is_free(&self, now: Time) -> bool {
-        self.tag.is_none() || self.tail == NONE && now.since(self.used) >= RESTS
+        self.tag.is_none() || self.tail == NONE && now.since(self.used) >= FORGOTTEN
     }
 
     /// Another flow has it: what the last one did says nothing of it.

@@ -9,15 +9,13 @@
 use super::connections::{ConnectionId, Connections, MptcpOption};
 use super::{MAX_PATHS, PathSet, PathView, Room};
 use crate::packet::FlowBucket;
+use crate::packet::flow::FORGOTTEN;
 use crate::queue::Choice;
 use crate::units::{PathId, Time};
 use std::time::Duration;
 
 /// A flow that sent within this time counts as its path's load.
 const LIVE: Duration = Duration::from_secs(10);
-/// A flow that was silent for so long is given a path anew: nothing of it is under way, and its bucket may be
-/// another's.
-const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// What is known of a bucket. No path at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::packet::FlowHash;
+use crate::packet::flow::FORGOTTEN;
 use std::num::NonZeroU32;
 
 const HOME: u16 = 83;
@@ -38,7 +39,7 @@ fn eight_flows_of_one_home_have_buckets_of_their_own_and_keep_them() {
 }
 
 #[test]
-fn of_those_that_have_nothing_waiting_the_one_that_was_silent_for_longest_gives_its_bucket_up() {
+fn of_those_that_were_silent_for_a_minute_and_have_nothing_waiting_the_longest_gives_its_bucket_up() {
     let mut bench = Bench::new(QueueParams::default());
     let ports = ports_of_a_set(&mut bench, 10);
     let mut buckets = Vec::new();
@@ -50,7 +51,7 @@ fn of_those_that_have_nothing_waiting_the_one_that_was_silent_for_longest_gives_
             .then(|| bench.pull(&mut |view| if buckets[2..].contains(&view.bucket) { ALL } else { Choice::Skip }));
     }
     // The third one says something again: the fourth is the one.
-    bench.now = bench.now + Duration::from_secs(10);
+    bench.now = bench.now + FORGOTTEN;
     assert_eq!(bench.enqueue(ports[2], 1, false), buckets[2]);
     bench.now = bench.now + MS;
     assert_eq!(bench.enqueue(ports[8], 1, false), buckets[3]);
@@ -60,16 +61,20 @@ fn of_those_that_have_nothing_waiting_the_one_that_was_silent_for_longest_gives_
 }
 
 #[test]
-fn where_none_of_a_set_rests_a_ninth_flow_shares_its_home() {
+fn where_all_of_a_set_were_used_within_a_minute_a_ninth_flow_shares_its_home() {
     let mut bench = Bench::new(QueueParams::default());
     let ports = ports_of_a_set(&mut bench, 9);
-    for port in &ports[..8] {
-        bench.enqueue(*port, 1, false);
-    }
-    let home = hash(&mut bench, ports[8]).home;
-    assert_eq!(bench.enqueue(ports[8], 1, false), home);
-    bench.check();
+    let buckets: Vec<FlowBucket> = ports[..8].iter().map(|port| bench.enqueue(*port, 1, false)).collect();
     bench.drain();
+    let ninth = hash(&mut bench, ports[8]);
+    bench.now = bench.now + FORGOTTEN - MS;
+    assert_eq!(bench.queue.place(bench.now, ninth), ninth.home, "nothing waits, and what was sent may be under way");
+    let place = |bench: &mut Bench, port| {
+        let flow = hash(bench, port);
+        bench.queue.place(bench.now, flow)
+    };
+    let again: Vec<FlowBucket> = ports[..8].iter().map(|port| place(&mut bench, *port)).collect();
+    assert_eq!(again, buckets, "none lost its own");
 }
 
 #[test]
