@@ -87,16 +87,17 @@ pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
     let ((before, moves), from) = (count(), Instant::now());
     thread::sleep(asked.duration);
     let ((after, moved), time) = (count(), from.elapsed());
-    // The middle peer's: one whose packets the other member has, after a halt of this machine, shows neither.
-    let a_second = [0, 1].map(|place| {
-        let counts = before.iter().zip(&after).map(|(before, after)| after[place] - before[place]);
+    // The middle peer's: one that moved meanwhile, after a halt of this machine, shows neither.
+    let a_second = [0, 1].map(|role| {
+        let counts = before.iter().zip(&after).map(|(before, after)| after[role] - before[role]);
         let mut counts: Vec<u64> = counts.collect();
         counts.sort_unstable();
         counts[counts.len() / 2] as f64 / time.as_secs_f64()
     });
+    let owner = crowd.generator.owner();
     let figures = Figures::from([
-        ("peer_mib", crowd.peer_mib(0)?),
-        ("standby_mib", crowd.peer_mib(1)?),
+        ("peer_mib", crowd.peer_mib(owner)?),
+        ("standby_mib", crowd.peer_mib(1 - owner)?),
         // Each session has one path here, and half of them come from the member.
         ("owner_datagrams", a_second[0] / 2.0),
         ("standby_datagrams", a_second[1] / 2.0),
