@@ -24,7 +24,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: name-servers compat dist dist-test dist-tools endure demo hub-test page-test test scion check cross cross-tools router bench measure metrics-test results build unit tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: name-servers compat dist dist-test dist-tools endure demo hub-test page-test test scion check prose cross cross-tools router bench measure metrics-test results build unit tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -58,7 +58,7 @@ COMPAT := $(CURDIR)/target/compat
 compat: tools
 	@[ -n "$(TAG)" ] || { echo "error: no release has a tag yet: name a commit, as in make compat TAG=main" >&2; exit 1; }
 	rm -rf $(COMPAT)/source && mkdir -p $(COMPAT)/source && git archive $(TAG) | tar -x -C $(COMPAT)/source
-	cd $(COMPAT)/source && CARGO_TARGET_DIR=$(COMPAT)/build $(CARGO) build --release -p hawser --no-default-features
+	cd $(COMPAT)/source && env -u RUSTC_WORKSPACE_WRAPPER CARGO_TARGET_DIR=$(COMPAT)/build $(CARGO) build --release -p hawser --no-default-features
 	$(CARGO) test --release -p hawser --features compat --test compat --no-run
 	$(SUDO) env HAWSER_OTHER=$(COMPAT)/build/release/hawser $(CARGO) test --release -p hawser --features compat --test compat
 
@@ -101,24 +101,32 @@ metrics-test: tools
 	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
-## check: formatting, words, links, lints (the fence around the core among them), documentation; all of it as for another
+## check: formatting, words, links, lints (the fence around the core among them), documentation; as for another
 ## processor, if one is named: make check FOR=armv7-unknown-linux-gnueabihf
 FOR     ?=
 CHECKED := --release --workspace --features hawser/compat,hawser/endure,hawser/page-test $(FOR:%=--target %)
-check:
+# Lints, and shares with documentation what it compiled.
+LINTED  := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/.ci/lint
+DOCUMENTED := $(LINTED) RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links"
+check: prose
+	$(LINTED) $(CARGO) check $(CHECKED) --all-targets
+# With an example, what tests depend on is depended on here, too: so nothing is checked twice.
+	$(DOCUMENTED) $(CARGO) doc $(CHECKED) --lib --bins --example hub --no-deps --quiet
+
+## cross: prose, and for a router's processor of 32 bits what a router runs (make router), linted and documented;
+## make dist compiles for aarch64
+ROUTER := --release -p hawser -p hawser-config -p hawser-core -p hawser-net -p hawser-portal --no-default-features
+cross: cross-tools prose
+	$(LINTED) $(CARGO) check $(ROUTER) --target $(CROSS)
+	$(DOCUMENTED) $(CARGO) doc $(ROUTER) --target $(CROSS) --no-deps --quiet
+
+## prose: formatting, words and links
+prose:
 	.ci/words && .ci/links
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(wordlist 2,9,$(CARGO)) $(CHECKED) --all-targets -- -D warnings
-# With an example, what tests depend on is depended on here, too: so nothing is checked twice.
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(CHECKED) --lib --bins --example hub --no-deps --quiet
 # No example in documentation is code, so that none is to be compiled and run.
 	@awk 'FNR == 1 { inside = 0 } /^ *\/\/[\/!] ```/ { if (!inside && !/```text$$/) { print FILENAME ":" FNR ": not ```text"; bad = 1 } \
 	  inside = !inside } END { exit bad }' $$(git ls-files '*.rs')
-
-## cross: check, as for a processor of 32 bits, and that a router's compiles for it; `make dist` compiles for aarch64
-cross: cross-tools
-	$(MAKE) --no-print-directory check FOR=$(CROSS)
-	$(CARGO) check --release -p hawser --no-default-features --target $(CROSS)
 
 cross-tools:
 	@$(MAKE) --no-print-directory tools TOOLS="$(CROSS_TOOLS)"

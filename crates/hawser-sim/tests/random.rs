@@ -1,4 +1,4 @@
-//! Against tuning to a table: 200 random topologies, the bond against its best link alone.
+//! Against tuning to a table: 100 random topologies, the bond against its best link alone.
 //!
 //! `HAWSER_SIM_SEED=17 cargo test --release -p hawser-sim --test random -- --nocapture` runs one of
 //! them; `cargo run --release -p hawser-sim --example random` prints them all, worst first.
@@ -7,7 +7,7 @@ use hawser_core::congestion::Kind;
 use hawser_sim::topology::{Comparison, compare_all};
 
 /// Topologies; seeds count from zero.
-const TOPOLOGIES: u64 = 200;
+const TOPOLOGIES: u64 = 100;
 /// In this share of them the bond is at least `GOOD` of the best link, and never under `WORST`.
 const MOST: f64 = 0.95;
 const GOOD: f64 = 0.95;
