@@ -11,10 +11,11 @@ use hawser_wire::{Direction, Moment};
 const ENDS: [&str; 2] = ["1-ff00:0:110", "1-ff00:0:120"];
 /// Each link, in Mbit/s.
 const MBPS: f64 = 20.0;
-/// What more than one of two links carries, whatever else the machine does.
-const MORE_THAN_ONE: f64 = 1.3 * MBPS;
-/// A gap after a cut, on a busy machine; `measure scion` holds it against what is promised.
-const GAP: Duration = Duration::from_millis(1_000);
+/// What three links carry together takes one of two processors: 50.6 to 52.5 Mbit/s in 28 streams with nothing beside,
+/// 32 to 52 beside other tests.
+const TOGETHER: f64 = 2.3 * MBPS;
+/// What is promised of a gap after a cut; 33 to 82 ms in ten.
+const GAP: Duration = Duration::from_millis(300);
 /// How long a stream may take to find its rate.
 const WARM: Duration = Duration::from_secs(2);
 /// How long anything may take to happen on a busy machine.
@@ -44,32 +45,36 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-#[test]
-fn two_paths_and_a_udp_link_carry_a_stream_together_and_outlive_a_cut() {
-    let bond = start(2, "", Some(way()));
-    let paths = bond.active_paths();
-    assert_eq!(paths.iter().filter(|path| path.transport == "scion").count(), 2, "{paths:?}");
-    assert_eq!(paths.iter().filter(|path| path.transport == "udp").count(), 1, "{paths:?}");
-    let scion: Vec<_> = paths.iter().filter_map(|path| path.scion.as_ref()).collect();
-    assert!(scion.iter().all(|path| path.hops == 2 && path.mtu == 1472), "{scion:?}");
-    assert_ne!(scion[0].path, scion[1].path);
-    // 1472 bytes from the SCION header on, of which 36 are addresses, 36 the path and 8 UDP's.
-    let datagrams: Vec<_> = paths.iter().filter(|path| path.transport == "scion").map(|path| path.mtu).collect();
-    assert_eq!(datagrams, [1392; 2], "the path's MTU is used from the start");
-    for flow in [Flow::Up, Flow::Down] {
-        let transfer = bond.transfer(flow, 3 * WARM).start().expect("a stream");
-        let start = Moment::now();
-        (start + 2 * WARM).sleep_until();
-        let cut = Moment::now();
-        let link = bond.net.link("c1").expect("a link");
-        link.cut().expect("it is cut");
-        let got = transfer.finish().expect("the stream goes on");
-        let before = got.mbps_between(start + WARM, cut);
-        assert!(before > MORE_THAN_ONE, "{before} Mbit/s {}", flow.name());
-        let gap = got.longest_gap(cut, start + 3 * WARM);
-        assert!(gap < GAP, "{gap:?} {}", flow.name());
-        link.restore().expect("it is restored");
-        wait_for("the path to be back", || bond.active_paths().len() == 3);
+mod alone {
+    use super::*;
+
+    #[test]
+    fn two_paths_and_a_udp_link_carry_a_stream_together_and_outlive_a_cut() {
+        let bond = start(2, "", Some(way()));
+        let paths = bond.active_paths();
+        assert_eq!(paths.iter().filter(|path| path.transport == "scion").count(), 2, "{paths:?}");
+        assert_eq!(paths.iter().filter(|path| path.transport == "udp").count(), 1, "{paths:?}");
+        let scion: Vec<_> = paths.iter().filter_map(|path| path.scion.as_ref()).collect();
+        assert!(scion.iter().all(|path| path.hops == 2 && path.mtu == 1472), "{scion:?}");
+        assert_ne!(scion[0].path, scion[1].path);
+        // 1472 bytes from the SCION header on, of which 36 are addresses, 36 the path and 8 UDP's.
+        let datagrams: Vec<_> = paths.iter().filter(|path| path.transport == "scion").map(|path| path.mtu).collect();
+        assert_eq!(datagrams, [1392; 2], "the path's MTU is used from the start");
+        for flow in [Flow::Up, Flow::Down] {
+            let transfer = bond.transfer(flow, 3 * WARM).start().expect("a stream");
+            let start = Moment::now();
+            (start + 2 * WARM).sleep_until();
+            let cut = Moment::now();
+            let link = bond.net.link("c1").expect("a link");
+            link.cut().expect("it is cut");
+            let got = transfer.finish().expect("the stream goes on");
+            let before = got.mbps_between(start + WARM, cut);
+            assert!(before > TOGETHER, "{before} Mbit/s {}", flow.name());
+            let gap = got.longest_gap(cut, start + 3 * WARM);
+            assert!(gap < GAP, "{gap:?} {}", flow.name());
+            link.restore().expect("it is restored");
+            wait_for("the path to be back", || bond.active_paths().len() == 3);
+        }
     }
 }
 
