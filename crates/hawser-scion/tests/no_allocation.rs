@@ -2,16 +2,20 @@
 
 #[path = "../../hawser-core/tests/support/allocations.rs"]
 mod allocations;
+mod common;
 
+use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hawser_scion::EndpointAddr;
 use hawser_scion::conn::threaded::{QueueOpts, ThreadedConn};
 use hawser_scion::conn::{ConnOpts, PathTable, ScionConn, ScionSocket};
+use hawser_scion::packet::{dispatched_port, parse};
 use hawser_wire::Namespace;
 
 use allocations::allocations_of;
+use common::{control, datagram, down, path, template};
 
 /// How long a packet may take.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
@@ -32,7 +36,7 @@ fn both() -> (Namespace, ScionConn, ScionSocket) {
 
 #[test]
 fn the_counter_counts() {
-    assert_eq!(allocations_of(|| drop(std::hint::black_box(vec![1_u8; 9]))), 1);
+    assert_eq!(allocations_of(|| drop(black_box(vec![1_u8; 9]))), 1);
     assert_eq!(allocations_of(|| ()), 0);
 }
 
@@ -78,4 +82,22 @@ fn callers_of_the_form_with_threads_allocate_nothing_for_a_packet() {
     };
     round();
     assert_eq!(allocations_of(|| (0..50).for_each(|_| round())), 0);
+}
+
+#[test]
+fn packets_are_written_and_read_without_allocation() {
+    let template = template(&path(&[2, 3, 2], 0));
+    let stride = template.headroom() + 1200;
+    let mut run = vec![7; stride * 5 + template.headroom() + 10];
+    let (echo, error) = (datagram(&path(&[2], 0), b"hello"), control(&down(&datagram(&path(&[2, 2], 1), b"quoted"))));
+    let work = || {
+        template.finish(&mut run[..stride]);
+        template.finish_run(&mut run, stride);
+        for bytes in run.chunks(stride).chain([&echo[..], &error]) {
+            let packet = parse(bytes).expect("a packet");
+            assert!(packet.verify_checksum() && dispatched_port(&packet).is_ok());
+            black_box((packet.source(), packet.destination(), packet.upper(), packet.dataplane().expiry()));
+        }
+    };
+    assert_eq!(allocations_of(work), 0);
 }

@@ -3,4 +3,5 @@
 mod common;
 mod events;
 mod network;
+mod topology;
 mod watch;

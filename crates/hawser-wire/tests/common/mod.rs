@@ -1,5 +1,4 @@
 //! What the namespace tests share.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::fs;
 use std::time::Duration;

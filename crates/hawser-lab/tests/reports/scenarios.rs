@@ -1,0 +1,207 @@
+//! The scenarios that come with Hawser: each says what it re-examines, is understood by those who carry it out, and can
+//! be built.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use hawser_lab::contender::Programs;
+use hawser_lab::experiment;
+use hawser_lab::scenario::{self, FileError, PlotKind, Scenario};
+use hawser_lab::stage::Stage;
+
+/// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
+const TESTBED: [(char, u32); 7] = [('A', 8), ('B', 7), ('C', 8), ('D', 8), ('E', 6), ('F', 9), ('G', 3)];
+/// Ours beside them: three interfaces, where the testbed has two.
+const THREE_INTERFACES: &str = "AB";
+/// What each group re-examines, and how many figures its source prints that ours can stand beside, at least.
+const PUBLISHED: [(&str, usize); 13] = [
+    ("testbed-throughput", 10),
+    ("testbed-mobile", 6),
+    ("testbed-congested", 18),
+    ("testbed-recovery", 9),
+    ("testbed-mobile-recovery", 6),
+    ("testbed-directions", 24),
+    ("testbed-five-clients", 72),
+    ("testbed-handovers", 9),
+    ("aggregation-latency", 3),
+    ("aggregation-reordering", 3),
+    ("environments-http3", 94),
+    ("shila-paths", 25),
+    ("shila-quic", 6),
+];
+
+fn all() -> Vec<Scenario> {
+    scenario::all().unwrap_or_else(|error| match error {
+        FileError::Faulty { file, errors, .. } => {
+            panic!("{file}: {:?}", errors.iter().map(|error| (error.line, &error.message)).collect::<Vec<_>>())
+        }
+        other => panic!("{other}"),
+    })
+}
+
+#[test]
+fn each_says_what_it_re_examines_where_that_was_published_and_how_it_is_shown() {
+    for scenario in all() {
+        let name = &scenario.name;
+        assert!(scenario.finding.trim().ends_with('.') && scenario.finding.len() > 60, "{name} states no finding");
+        assert!(scenario.source.contains("20"), "{name} does not say when its source appeared: {}", scenario.source);
+        assert!(!scenario.tables.is_empty(), "{name} has no table");
+        assert!(!scenario.plots.is_empty(), "{name} has no plot");
+        // Of the group `drives` each is a drive: `drive-download`.
+        let of_group = [&scenario.group, scenario.group.trim_end_matches('s')].map(|group| format!("{group}-"));
+        assert!(of_group.iter().any(|start| name.starts_with(start)), "{name} is not of group {}", scenario.group);
+    }
+}
+
+#[test]
+fn the_groups_are_those_that_are_promised() {
+    let groups: BTreeSet<String> = all().into_iter().map(|scenario| scenario.group).collect();
+    assert_eq!(
+        groups.into_iter().collect::<Vec<_>>(),
+        [
+            "aggregation",
+            "bench",
+            "bond",
+            "drives",
+            "environments",
+            "links",
+            "proxy",
+            "scion",
+            "shila",
+            "shim",
+            "testbed",
+            "watched"
+        ]
+    );
+}
+
+#[test]
+fn the_testbed_has_every_case_of_the_original_with_hawser_beside_it() {
+    let testbed: Vec<Scenario> = all().into_iter().filter(|scenario| scenario.group == "testbed").collect();
+    let cases: BTreeSet<&str> =
+        testbed.iter().flat_map(|scenario| &scenario.cases).map(|case| case.name.as_str()).collect();
+    let wanted: Vec<String> =
+        TESTBED.iter().flat_map(|&(group, last)| (1..=last).map(move |n| format!("{group}.{n}"))).collect();
+    let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).chain([THREE_INTERFACES]).collect();
+    assert_eq!(cases, wanted);
+    for case in testbed.iter().flat_map(|scenario| &scenario.cases) {
+        assert!(case.contenders.iter().any(|label| label == "hawser"), "{}: no Hawser in the row", case.name);
+        assert!(case.contenders.len() > 1, "{}: nothing beside Hawser", case.name);
+    }
+}
+
+#[test]
+fn every_published_figure_is_there_and_shown_in_a_table() {
+    let scenarios = all();
+    for (name, least) in PUBLISHED {
+        let scenario =
+            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
+        assert!(scenario.published.len() >= least, "{name}: {} of {least} published figures", scenario.published.len());
+    }
+    for scenario in &scenarios {
+        for figure in &scenario.published {
+            let shown = scenario.tables.iter().any(|table| {
+                (table.cases.is_empty() || table.cases.contains(&figure.case))
+                    && table.columns.iter().any(|column| {
+                        column.published
+                            && column.metric == figure.metric
+                            && column.contender.as_ref().is_none_or(|label| *label == figure.contender)
+                    })
+            });
+            assert!(
+                shown,
+                "{}: {} of {} in {} is in no table",
+                scenario.name, figure.metric, figure.contender, figure.case
+            );
+        }
+    }
+}
+
+#[test]
+fn a_plot_over_x_names_its_axis_and_its_cases_have_an_x() {
+    for scenario in all() {
+        for plot in scenario.plots.iter().filter(|plot| plot.kind == PlotKind::Lines) {
+            assert!(plot.axis.is_some(), "{}: {} names no axis", scenario.name, plot.title);
+            let shown = |case: &&scenario::Case| plot.cases.is_empty() || plot.cases.contains(&case.name);
+            for case in scenario.cases.iter().filter(shown) {
+                assert!(case.x.is_some(), "{}: case {} has no x for {}", scenario.name, case.name, plot.title);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_sixteen_environments_are_those_that_were_published() {
+    let http3 = scenario::find("environments-http3").expect("it comes with Hawser").remove(0);
+    let spread = |name: &str| {
+        let case = http3.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no environment {name}"));
+        let [a, b] = case.links.as_slice() else { panic!("{name} has two links") };
+        b.down.delay.saturating_sub(a.down.delay).as_millis()
+    };
+    // RTT spread as the report prints it, which it takes from the one-way delays.
+    let table = [
+        ("baseline", 0),
+        ("rtt_40", 20),
+        ("rtt_70", 50),
+        ("rtt_120", 100),
+        ("rtt_320", 300),
+        ("jit_5", 0),
+        ("jit_20", 0),
+        ("loss_05", 0),
+        ("loss_2", 0),
+        ("bw_4to1", 0),
+        ("bw_10to1", 0),
+        ("dual_lte", 15),
+        ("fiber_lte", 32),
+        ("lte_starlink", 15),
+        ("lte_geo", 285),
+        ("congested", 10),
+    ];
+    assert_eq!(http3.cases.len(), table.len());
+    for (name, wanted) in table {
+        assert_eq!(spread(name), wanted, "{name}");
+    }
+}
+
+#[test]
+fn the_handbook_names_every_scenario() {
+    let handbook = include_str!("../../../../docs/lab.md");
+    for scenario in all() {
+        assert!(handbook.contains(&format!("`{}`", scenario.name)), "docs/lab.md does not name {}", scenario.name);
+    }
+}
+
+#[test]
+fn those_who_carry_it_out_understand_every_option() {
+    let programs = Programs { hawser: "hawser".into(), cache: "tools".into() };
+    for scenario in all() {
+        let made = experiment::executor(&scenario, Path::new("results"), &programs).map(drop);
+        assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+    }
+}
+
+/// One case of each group, those with most in their networks; the program `stages` builds them all.
+#[test]
+fn networks_are_built_as_their_files_say() {
+    let table = [
+        ("testbed-congested", "E.2", 2, 3),
+        ("testbed-handovers", "F.4", 2, 0),
+        ("proxy-more-links", "8x1MB", 8, 0),
+        ("proxy-ipv6-over-ipv4", "2x1MB", 2, 0),
+        ("aggregation-reordering", "both 300", 2, 0),
+        ("environments-http3", "lte_geo", 2, 0),
+    ];
+    let scenarios = all();
+    for (name, case, links, bystanders) in table {
+        let scenario =
+            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
+        let case =
+            scenario.cases.iter().find(|found| found.name == case).unwrap_or_else(|| panic!("{name}: no case {case}"));
+        let stage =
+            Stage::build(&scenario.network, case, 1).unwrap_or_else(|error| panic!("{name} {}: {error}", case.name));
+        assert_eq!((stage.links.len(), stage.bystanders.len()), (links, bystanders), "{name} {}", case.name);
+        for (place, link) in stage.links.iter().enumerate() {
+            assert_eq!(stage.is_up(place), !case.absent.contains(&link.name), "{name} {}: {}", case.name, link.name);
+        }
+    }
+}
