@@ -4,8 +4,8 @@
 
 use hawser_sim::fuzz::run;
 
-/// Seeds, and steps of each: twenty seconds.
-const SEEDS: u64 = 200;
+/// Seeds, and steps of each: ten seconds.
+const SEEDS: u64 = 100;
 const STEPS: u64 = 3_000;
 /// Seeds that found a fault, which is mended: a path paced at 15 bytes a second after a sleep; the first datagram of a
 /// start that had ended, which replaced the session of the one that lived (three times); an outage's doublings kept

@@ -209,20 +209,17 @@ fn a_strict_rule_never_leaks_whatever_is_cut() {
         Ok(seed) => vec![seed.parse().expect("HAWSER_SIM_SEED is a number")],
         Err(_) => (0..WORLDS).collect(),
     };
-    let mut elsewhere = 0;
     for seed in &seeds {
         for down in [false, true] {
             let (leaked, came) = leaks(*seed, down, true);
             assert_eq!(leaked, 0, "seed {seed}, down {down}: bytes by links that the rule does not name");
             assert!(came, "seed {seed}, down {down}: nothing comes once all links are back");
         }
-        elsewhere += u64::from(leaks(*seed, false, false).0 > 0);
     }
-    assert!(
-        elsewhere * 4 > seeds.len() as u64,
-        "of {} rules that are not strict {elsewhere} went elsewhere",
-        seeds.len()
-    );
+    // The same rules, where they are not strict, do go elsewhere: each third is enough to know.
+    let loose: Vec<u64> = seeds.into_iter().step_by(3).collect();
+    let elsewhere = loose.iter().filter(|seed| leaks(**seed, false, false).0 > 0).count();
+    assert!(elsewhere * 4 > loose.len(), "of {} rules that are not strict {elsewhere} went elsewhere", loose.len());
 }
 
 /// Bound and free bytes by link from one second to another, all else as it is.
