@@ -81,11 +81,16 @@ fn a_namespace_is_seen_while_it_is_held_and_gone_after() {
     assert!(!exists(&name));
 }
 
-/// Starts a test of this file as a process of its own, and reads the name of the namespace it made.
-/// Its output is to be held until it ends.
-fn start_child(test: &str) -> (Child, BufReader<ChildStdout>, String) {
+/// The test that runs, as the harness calls it and its thread.
+fn this_test() -> String {
+    std::thread::current().name().expect("a test's thread has its name").to_owned()
+}
+
+/// Starts this test as a process of its own, and reads the name of the namespace that made. Its output is to be held
+/// until it ends.
+fn start_child() -> (Child, BufReader<ChildStdout>, String) {
     let mut child = Command::new(std::env::current_exe().expect("has a path"))
-        .args([test, "--exact", "--nocapture"])
+        .args([&this_test(), "--exact", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
         .spawn()
@@ -117,7 +122,7 @@ fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
         return;
     }
     let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
-    let (mut child, _output, left) = start_child("sweep_removes_what_a_killed_process_left_and_nothing_else");
+    let (mut child, _output, left) = start_child();
     sweep().expect("sweeps");
     assert!(exists(&left), "its process lives");
     child.kill().expect("is killed");
@@ -128,7 +133,6 @@ fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
 
 #[test]
 fn a_namespace_is_removed_though_ip_netns_was_first_used_after_it() {
-    const NAME: &str = "a_namespace_is_removed_though_ip_netns_was_first_used_after_it";
     if std::env::var_os(CHILD).is_some() {
         let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
         let added = Command::new("ip").args(["netns", "add", "theirs"]).status().expect("ip starts");
@@ -141,8 +145,10 @@ fn a_namespace_is_removed_though_ip_netns_was_first_used_after_it() {
     let script = "mount -t tmpfs none /run && exec \"$0\" --exact \"$1\" --nocapture";
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", script]).arg(program).arg(NAME).env(CHILD, "1");
-    assert!(command.status().expect("unshare starts").success());
+    command.args(["--mount", "sh", "-c", script]).arg(program).arg(this_test()).env(CHILD, "1");
+    let output = command.output().expect("unshare starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]
@@ -153,7 +159,7 @@ fn teardown_removes_what_this_process_made() {
         return;
     }
     let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
-    let (mut child, mut output, made) = start_child("teardown_removes_what_this_process_made");
+    let (mut child, mut output, made) = start_child();
     std::io::copy(&mut output, &mut std::io::sink()).expect("reads to the end");
     assert!(child.wait().expect("ends").success());
     assert!(!exists(&made) && exists(mine.name()));
