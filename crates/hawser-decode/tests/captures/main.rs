@@ -1,5 +1,4 @@
 //! What is decoded of captures: whatever carries it, whatever they hold, and a whole session.
-#![allow(missing_docs, reason = "a test")]
 
 mod carriers;
 mod garbage;

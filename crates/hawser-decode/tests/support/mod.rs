@@ -1,5 +1,4 @@
 //! Captures that are made up, and what is decoded of them.
-#![allow(missing_docs, reason = "shared by tests, not published")]
 
 use std::io;
 

@@ -7,7 +7,6 @@ mod ip_link;
 mod marks;
 mod netcfg;
 #[path = "../../../hawser-core/tests/support/mod.rs"]
-#[allow(unused, reason = "shared with the core's tests")]
 mod portals;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,4 @@
 //! How true emulated links are: to what was told of them, and beside the kernel's. Needs root.
-#![allow(missing_docs, reason = "a test")]
 
 mod capture;
 #[path = "../common/mod.rs"]

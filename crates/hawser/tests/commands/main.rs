@@ -6,10 +6,10 @@ mod check;
 mod contrib;
 #[path = "../support/copied.rs"]
 mod copied;
-#[allow(dead_code, reason = "tests/hub takes the rest")]
+#[expect(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/etcd.rs"]
 mod etcd;
-#[allow(dead_code, reason = "tests/hub takes the rest")]
+#[expect(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/etcd_hub.rs"]
 mod etcd_hub;
 #[cfg(feature = "top")]
@@ -19,7 +19,7 @@ mod hub_etcd;
 mod hub_join;
 mod hub_status;
 mod keys;
-#[allow(dead_code, reason = "tests/tunnel takes the rest")]
+#[expect(dead_code, reason = "tests/tunnel takes the rest")]
 #[path = "../tunnel/lab.rs"]
 mod lab;
 #[cfg(feature = "pages")]
