@@ -14,6 +14,8 @@ use crate::world::{Routing, Setup, World};
 
 /// From the traffic's beginning to the harm, how long the harm lasts where it ends, and until the traffic does.
 const BEFORE: Duration = Duration::from_secs(2);
+/// The same where it is judged by what the traffic does by itself in as long a time (`Noticed::gap_before_ms`).
+const LONG_BEFORE: Duration = Duration::from_millis(4500);
 const LASTS: Duration = Duration::from_secs(3);
 const AFTER: Duration = Duration::from_secs(5);
 /// Streams from the home, and conversations beside them. Of 300 streams each would have less than a packet a round trip
@@ -103,6 +105,11 @@ impl Harm {
         }
     }
 
+    /// A planned move is over within `LASTS`; of the others it is not known when they are.
+    fn is_calm(self) -> bool {
+        matches!(self, Self::Drained | Self::None)
+    }
+
     /// Its process does not outlive it.
     fn ends_it(self) -> bool {
         matches!(self, Self::Killed | Self::BothKilled | Self::Drained)
@@ -113,8 +120,9 @@ fn run(world: &mut World, harm: Harm) -> Run {
     let (before, standby) = (world.active(), world.holding("standby"));
     world.forwarded(before);
     let capture = world.capture();
-    let traffic = Traffic::start(world, FLOWS, BEFORE + AFTER);
-    let begun = Moment::now() + BEFORE;
+    let calm = if harm.is_calm() { LONG_BEFORE } else { BEFORE };
+    let traffic = Traffic::start(world, FLOWS, calm + AFTER);
+    let begun = Moment::now() + calm;
     begun.sleep_until();
     if world.translates() {
         assert!(world.flows(standby) >= FLOWS.all(), "the standby knows {} flows", world.flows(standby));
@@ -124,7 +132,7 @@ fn run(world: &mut World, harm: Harm) -> Run {
     let counted = world.forwarded(before);
     harm.end(world, before);
     let end = traffic.end();
-    let noticed = traffic.finish(begun, end);
+    let noticed = traffic.finish(begun, if harm.is_calm() { begun + LASTS } else { end });
     let stale = world.forwarded(before) - counted;
     let after = world.active();
     let log = if noticed.flows_that_died > 0 { world.log(before) + &world.local.log() } else { String::new() };
@@ -250,7 +258,7 @@ fn a_member_that_routers_do_not_hear_costs_no_flow() {
 #[test]
 fn a_member_that_is_told_to_end_loses_no_packet() {
     for routing in [Routing::Watched, Routing::Frr] {
-        let runs = runs(routing, Harm::Drained, 5);
+        let runs = runs(routing, Harm::Drained, 10);
         assert_moved(&runs, GAP_MAX_MS);
         runs.iter().for_each(|run| assert_unnoticed(&run.noticed));
     }
@@ -293,5 +301,5 @@ fn a_rolling_upgrade_is_not_noticed() {
 
 #[test]
 fn what_the_traffic_does_by_itself() {
-    assert_stayed(&runs(Routing::Watched, Harm::None, 3));
+    assert_stayed(&runs(Routing::Watched, Harm::None, 10));
 }

@@ -59,6 +59,8 @@ pub struct Traffic {
 pub struct Noticed {
     /// The longest time without an answer to a ping, its round trip included.
     pub gap_ms: f64,
+    /// When that began, from the harm on: one that began before the harm is below zero.
+    pub gap_at_ms: f64,
     /// The same before the harm, in as long a time or in what there was: what this traffic does to a ping by itself.
     pub gap_before_ms: f64,
     pub pings_lost: usize,
@@ -136,10 +138,12 @@ impl Traffic {
         let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
+        let (gap, gap_at) = gap(&ping, before, over);
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
-            gap_ms: millis(gap(&ping, before, over)),
-            gap_before_ms: millis(gap(&ping, as_long, before)),
+            gap_ms: millis(gap),
+            gap_at_ms: (millis(gap_at - before) - millis(harm - before)).round(),
+            gap_before_ms: millis(self::gap(&ping, as_long, before).0),
             pings_lost: ping.lost(),
             call_gap_up_ms: longest(upward).map_or(0.0, millis),
             call_gap_down_ms: longest(downward).map_or(0.0, millis),
@@ -170,16 +174,20 @@ fn is_dead(flow: &FlowReport, harm: Moment, end: Moment) -> bool {
     flow.broken.is_some() || flow.timeline.bytes_between(harm + ms(1_000), end) == 0
 }
 
-/// The longest time without an answer.
-fn gap(ping: &PingReport, from: Moment, to: Moment) -> Duration {
-    longest_gap(ping.echoes.iter().map(|echo| echo.sent + echo.round_trip), from, to)
+/// The longest time without an answer, and when it began.
+fn gap(ping: &PingReport, from: Moment, to: Moment) -> (Duration, Moment) {
+    gaps(ping.echoes.iter().map(|echo| echo.sent + echo.round_trip), from, to).max().unwrap_or((Duration::ZERO, from))
 }
 
-/// The longest time between two of these, or the ends.
 fn longest_gap(moments: impl Iterator<Item = Moment>, from: Moment, to: Moment) -> Duration {
+    gaps(moments, from, to).max().unwrap_or_default().0
+}
+
+/// The times between two of these, or the ends, and when each began.
+fn gaps(moments: impl Iterator<Item = Moment>, from: Moment, to: Moment) -> impl Iterator<Item = (Duration, Moment)> {
     let mut moments: Vec<Moment> = moments.filter(|at| *at >= from && *at <= to).chain([from, to]).collect();
     moments.sort();
-    moments.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+    (1..moments.len()).map(move |at| (moments[at] - moments[at - 1], moments[at - 1]))
 }
 
 fn millis(time: Duration) -> f64 {
