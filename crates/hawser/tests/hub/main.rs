@@ -20,6 +20,7 @@ mod etcd_hub;
 mod faketime;
 mod figures;
 mod frr;
+mod halts;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../tunnel/lab.rs"]
 mod lab;

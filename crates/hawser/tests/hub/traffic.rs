@@ -14,6 +14,7 @@ use hawser_wire::traffic::{
 use serde::Serialize;
 
 use crate::conversations::Conversations;
+use crate::halts::Halts;
 use crate::lab::ms;
 use crate::world::World;
 
@@ -45,6 +46,7 @@ impl Many {
 
 /// All of it under way. One owner.
 pub struct Traffic {
+    halts: Halts,
     conversations: Conversations,
     ping: RunningPing,
     calls: Vec<RunningDuplex>,
@@ -77,6 +79,8 @@ pub struct Noticed {
     pub download_stood_ms: f64,
     /// The longest that anybody waited for an answer in a conversation.
     pub answered_after_ms: f64,
+    /// The longest that a processor of this machine ran nothing of ours.
+    pub machine_stood_ms: f64,
     pub mbps_before: f64,
     pub mbps_after: f64,
     /// Flows that broke, or brought nothing from a second after the harm on; conversations without an answer.
@@ -109,6 +113,7 @@ impl Traffic {
         let ping =
             Ping { from: world.network.site.clone(), destination: SERVER.into(), interval: PING_EVERY, duration };
         Self {
+            halts: Halts::start(),
             conversations,
             ping: ping.start().expect("a ping"),
             calls: calls.into_iter().map(|call| call.start(start, duration).expect("a call")).collect(),
@@ -154,6 +159,7 @@ impl Traffic {
             streams_stood_ms: millis(up.all.longest_gap(before, end)),
             download_stood_ms: millis(down.all.longest_gap(before, end)),
             answered_after_ms: millis(conversations.longest),
+            machine_stood_ms: millis(self.halts.finish()),
             mbps_before: up.all.mbps_between(harm - ms(1_000), harm) + down.all.mbps_between(harm - ms(1_000), harm),
             mbps_after: up.all.mbps_between(end - ms(1_000), end) + down.all.mbps_between(end - ms(1_000), end),
             flows_that_died: died(&up) + died(&down) + conversations.died,

@@ -173,8 +173,11 @@ impl World {
         self.portals[member].as_ref().expect("it runs").signal(signal);
     }
 
-    pub fn log(&self, member: usize) -> String {
-        self.portals[member].as_ref().map_or_else(String::new, Portal::log)
+    /// What each portal logged, beside a test's figures: why it is as it is.
+    pub fn tell(&self) {
+        let members = MEMBERS.iter().zip(self.logs());
+        members.for_each(|(name, log)| eprintln!("member {name}:\n{log}"));
+        eprintln!("home:\n{}", self.local.log());
     }
 
     /// Waits for a member's end, and starts it again.
