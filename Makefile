@@ -208,7 +208,7 @@ RUNS  ?= 3
 SAVED ?=
 LAB   := target/lab
 bench:
-	$(CARGO) bench -p hawser-core --bench seal --bench story
+	$(CARGO) bench -p hawser-bench --bench seal --bench story
 	$(CARGO) build --release --workspace --bins
 	$(SUDO) rm -rf $(LAB)/bench
 	$(SUDO) target/release/hawser lab run bench --reps $(RUNS) --out $(LAB)/bench

@@ -2,7 +2,7 @@
 //! of one to the deliveries of the other, acknowledged. Per segment of 1400 bytes.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../hawser-core/tests/support/mod.rs"]
 mod support;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -2,7 +2,7 @@
 //! much of the packet thread's time one peer can take (`endpoint/share.rs`). Sealing is not counted.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../hawser-core/tests/support/mod.rs"]
 mod support;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
