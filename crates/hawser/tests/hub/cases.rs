@@ -27,8 +27,8 @@ const UPGRADE: Duration = Duration::from_secs(6);
 /// queues, since nobody withdraws the old one, or a second silence is waited for.
 const GAP_MAX_MS: u64 = 400;
 const LATE_GAP_MAX_MS: u64 = 700;
-/// What a drained member may cost beyond what the same traffic costs by itself: 20 ms, which all runs with nothing
-/// beside keep (crates/hawser-hub/README.md), and as much again for a machine that is not ours alone.
+/// What a drained member may cost beyond what the same traffic costs by itself: 20 ms, which drains with nothing beside
+/// keep (crates/hawser-hub/README.md), and as much again for a machine that is not ours alone.
 const DRAIN_GAP_MAX_MS: f64 = 40.0;
 /// Packets for each ms of a gap, of 20 calls with one each 20 ms; and what is rounded away for each call.
 const DATAGRAMS_PER_MS: f64 = 1.0;
