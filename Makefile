@@ -78,7 +78,7 @@ endure: tools
 	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
-## hub-test: a hub of real processes and FRR (root; half an hour): each member killed, silent, stopped or drained under
+## hub-test: a hub of real processes and FRR (root; three quarters of an hour): each member killed, silent, stopped or drained under
 ## traffic; or one case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
 hub-test: tools
 	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack"

@@ -5,9 +5,8 @@
 //! much later than asked it woke.
 
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, available_parallelism, sleep, spawn};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{JoinHandle, available_parallelism, spawn};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -15,32 +14,30 @@ use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 /// How often each looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// All of them, from `start` on. One owner.
-pub struct Halts {
-    over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<Duration>>,
-}
+/// All of them, from `start` on; each ends when its sender drops. One owner.
+pub struct Halts(Vec<(Sender<()>, JoinHandle<Duration>)>);
 
 impl Halts {
     pub fn start() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
         let processors = available_parallelism().expect("a number").get();
         let watch = |processor| {
-            let over = Arc::clone(&over);
-            spawn(move || longest(processor, &over))
+            let (goes_on, over) = channel();
+            (goes_on, spawn(move || longest(processor, &over)))
         };
-        let threads = (0..processors).map(watch).collect();
-        Self { over, threads }
+        Self((0..processors).map(watch).collect())
     }
 
     /// The longest halt of a processor.
     pub fn finish(self) -> Duration {
-        self.over.store(true, Ordering::Relaxed);
-        self.threads.into_iter().map(|thread| thread.join().expect("it looked")).max().unwrap_or_default()
+        let end = |(goes_on, thread): (_, JoinHandle<_>)| {
+            drop(goes_on);
+            thread.join().expect("it looked")
+        };
+        self.0.into_iter().map(end).max().unwrap_or_default()
     }
 }
 
-fn longest(processor: usize, over: &AtomicBool) -> Duration {
+fn longest(processor: usize, over: &Receiver<()>) -> Duration {
     let mut only = CpuSet::new();
     only.set(processor);
     sched_setaffinity(None, &only).expect("a processor of ours");
@@ -48,10 +45,11 @@ fn longest(processor: usize, over: &AtomicBool) -> Duration {
     let raised = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).status().expect("run chrt (util-linux)");
     assert!(raised.success(), "raise the priority of a thread that watches the machine");
     let mut longest = Duration::ZERO;
-    while !over.load(Ordering::Relaxed) {
+    loop {
         let asleep = Instant::now();
-        sleep(LOOK);
+        if over.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+            return longest;
+        }
         longest = longest.max(asleep.elapsed().saturating_sub(LOOK));
     }
-    longest
 }
