@@ -139,13 +139,12 @@ impl Claimant {
         self.decide(now);
     }
 
-    /// CLAIM_ACK came from `member`, in its present session.
+    /// CLAIM_ACK came from `member`, in its present session. One that a newer one overtook says what it no longer is.
     pub fn handle_ack(&mut self, now: Time, member: MemberId, ack: ClaimAck) {
-        self.note_call(now);
-        self.note_heard(now, member);
-        let Some(contact) = self.contact(member) else { return };
+        self.handle_heard(now, member);
+        let Some(contact) = self.contact(member).filter(|contact| contact.stamp <= Some(ack.stamp)) else { return };
         contact.unacked = false;
-        contact.stamp = contact.stamp.max(Some(ack.stamp));
+        contact.stamp = Some(ack.stamp);
         contact.knows = contact.knows.max(ack.epoch);
         contact.draining = ack.draining;
         match ack.epoch {

@@ -247,6 +247,24 @@ fn a_draining_owner_goes_on_until_the_other_one_owns() {
     assert_eq!(peer.claim(), claim(6, B));
 }
 
+/// A claim goes by each path, and each path's answer comes back by it: the slow one's tells of before.
+#[test]
+fn an_answer_that_was_overtaken_is_no_news() {
+    let mut peer = settled();
+    peer.handle_ack(ms(1000), A, draining(5, Role::Owner));
+    peer.handle_ack(ms(1020), B, ack(6, Role::Lapsed, 8));
+    let _ = sent(&mut peer, 1020);
+    peer.handle_ack(ms(1040), B, ack(6, Role::Owner, 10));
+    let mut heard_alone = peer.clone();
+    peer.handle_ack(ms(1040), B, ack(6, Role::Lapsed, 9));
+    assert_eq!(peer, heard_alone, "the move is a planned one still");
+    peer.handle_ack(ms(1041), A, ack(5, Role::Owner, 6));
+    heard_alone.handle_heard(ms(1041), A);
+    assert_eq!(peer, heard_alone, "and who drains does so");
+    peer.handle_ack(ms(1042), B, ack(6, Role::Lapsed, 11));
+    assert_eq!(peer.phase(), Phase::Claiming, "as what it says later is");
+}
+
 #[test]
 fn a_planned_move_that_is_not_answered_goes_back() {
     let mut peer = settled();
