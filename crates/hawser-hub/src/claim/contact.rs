@@ -2,6 +2,7 @@
 
 use crate::units::{Epoch, MemberId, Stamp};
 use hawser_core::units::Time;
+use std::time::Duration;
 
 /// What is known of one member. Nothing at first; the claimant owns it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -36,5 +37,10 @@ impl Contact {
             draining: false,
             urgent: true,
         }
+    }
+
+    /// Whether something was sent to it, and for so long nothing came.
+    pub fn is_silent(&self, now: Time, silence: Duration) -> bool {
+        self.unanswered_since.is_some_and(|since| now.since(since) >= silence)
     }
 }

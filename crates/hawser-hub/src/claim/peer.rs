@@ -250,7 +250,8 @@ impl Claimant {
 
     fn note_heard(&mut self, now: Time, member: MemberId) {
         if member == self.owner.id {
-            if self.owner.unanswered_since.is_some_and(|since| now.since(since) >= self.timing.silence) {
+            // Both were silent. What a link still held when the owner fell silent comes late alone.
+            if [&self.owner, &self.other].iter().all(|contact| contact.is_silent(now, self.timing.silence)) {
                 self.grace_until = Some(now + RETURN_GRACE);
             }
             (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
@@ -310,8 +311,7 @@ impl Claimant {
 
     /// Whether the other member has said something in its present session, and is not silent.
     fn is_heard(&self, now: Time) -> bool {
-        let silent = self.other.unanswered_since.is_some_and(|since| now.since(since) >= self.timing.silence);
-        self.other.stamp.is_some() && !silent
+        self.other.stamp.is_some() && !self.other.is_silent(now, self.timing.silence)
     }
 
     /// What `member` is told: the claim; in a planned move the old owner stays so until the new one owns.

@@ -122,6 +122,20 @@ fn where_neither_answers_nothing_moves_and_when_one_does_the_owner_has_time_to()
     assert_eq!(peer.claim(), claim(6, B));
 }
 
+/// Two links bring an owner's last acknowledgements, one of them after a silence.
+#[test]
+fn what_a_link_still_held_of_a_silent_owner_is_no_outage_of_the_peers_links() {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    let _ = sent(&mut peer, 1175);
+    peer.handle_heard(ms(1360), A);
+    peer.handle_sent(ms(1360), A);
+    let _ = sent(&mut peer, 1535);
+    peer.handle_heard(ms(1540), B);
+    peer.handle_timeout(ms(1710));
+    assert_eq!(peer.claim(), claim(6, B), "a silence after the last of them");
+}
+
 #[test]
 fn a_standby_that_always_answers_late_gets_the_peer_all_the_same() {
     let mut peer = settled();
