@@ -139,7 +139,7 @@ impl Claimant {
         self.decide(now);
     }
 
-    /// CLAIM_ACK came from `member`, in its present session. One that a newer one overtook says what it no longer is.
+    /// CLAIM_ACK came from `member`, in its present session. One that a newer one overtook says only that it is there.
     pub fn handle_ack(&mut self, now: Time, member: MemberId, ack: ClaimAck) {
         self.handle_heard(now, member);
         let Some(contact) = self.contact(member).filter(|contact| contact.stamp <= Some(ack.stamp)) else { return };

@@ -64,7 +64,7 @@ fn transports(status: &Status) -> Vec<&str> {
 
 /// TCP, UDP and ICMP, both ways, over both inner IP versions, all at once.
 fn carries_everything(lab: &Lab) {
-    // Ports of their own: what another test starts has a socket that is closed here until it begins to run.
+    // Ports of their own: a child that another test starts holds a copy of a socket closed here, until it calls exec.
     let ends = [(LOCAL, REMOTE, [5001, 5002]), (LOCAL_V6, REMOTE_V6, [5003, 5004])];
     for (local, remote, [up, down]) in ends {
         let ways = [(&lab.local, &lab.remote, remote, up), (&lab.remote, &lab.local, local, down)];
