@@ -1,4 +1,4 @@
-//! The map's file: read again when it changed.
+//! The map's file: read again when it changed, and rests.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,9 @@ struct Stamp {
 pub(super) struct MapFile {
     path: PathBuf,
     dns: bool,
-    /// The version that was looked at last; none where there was no file.
+    /// The version that was read last; none where there was no file.
+    read: Option<Stamp>,
+    /// The version that was looked at last.
     seen: Option<Stamp>,
 }
 
@@ -31,19 +33,26 @@ impl MapFile {
     /// Reads it for the first time.
     pub(super) fn open(path: PathBuf, dns: bool) -> Result<(MapFile, Vec<Route>), LoadError> {
         // Before it is read: what is written meanwhile is seen the next time.
-        let seen = stamp(&path);
+        let read = stamp(&path);
         let routes = read_map(&path, dns)?;
-        Ok((MapFile { path, dns, seen }, routes))
+        Ok((MapFile { path, dns, read, seen: read }, routes))
     }
 
-    /// Its routes, if it changed and is right. A fault is told once, for each version of the file.
+    /// Its routes, if it changed and is right, once two looks in a row and one after it was read found the same version:
+    /// a file that is written in its place is empty first, and an empty map is a right one. A fault is told once, for
+    /// each version of the file.
     pub(super) fn changed(&mut self) -> Option<Vec<Route>> {
         let now = stamp(&self.path);
-        if now == self.seen {
+        let rests = std::mem::replace(&mut self.seen, now) == now;
+        if !rests || now == self.read {
             return None;
         }
-        self.seen = now;
-        read_map(&self.path, self.dns).inspect_err(tell).ok()
+        let routes = read_map(&self.path, self.dns);
+        if stamp(&self.path) != now {
+            return None;
+        }
+        self.read = now;
+        routes.inspect_err(tell).ok()
     }
 }
 

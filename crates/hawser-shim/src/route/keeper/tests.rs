@@ -98,17 +98,38 @@ fn a_map_that_changes_is_read_again_and_a_broken_one_changes_nothing() {
     assert_eq!(end(&first, "192.0.2.1:80").as_deref(), Some(FAR));
     assert_eq!(end(&first, "192.0.2.2:80").as_deref(), Some(FAR), "the configuration's own");
 
-    fs::write(&map, "[[route]]\nto = nonsense\n").expect("it can be written");
-    std::thread::sleep(LOOK_EVERY * 2);
-    fs::remove_file(&map).expect("it is there");
-    std::thread::sleep(LOOK_EVERY * 2);
-    assert!(told.try_recv().is_err(), "the last good one stays");
-
     // As editors write: a new file in the place of the old one.
-    let new = folder.path().join("new.toml");
-    fs::write(&new, route("192.0.2.1", OTHER)).expect("it can be written");
-    fs::rename(&new, &map).expect("it can be moved");
+    let replace = |text: &str| {
+        let new = folder.path().join("new.toml");
+        fs::write(&new, text).expect("it can be written");
+        fs::rename(&new, &map).expect("it can be moved");
+    };
+    replace("[[route]]\nto = nonsense\n");
+    std::thread::sleep(LOOK_EVERY * 3);
+    fs::remove_file(&map).expect("it is there");
+    std::thread::sleep(LOOK_EVERY * 3);
+    assert!(told.try_recv().is_err(), "the last good one stays");
+    replace(&route("192.0.2.1", OTHER));
     wait_for(&told, "192.0.2.1:80", Some(OTHER));
+}
+
+#[test]
+fn a_map_that_is_being_written_is_read_when_it_is_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("map.toml");
+    let write = |text: &str| fs::write(&map, text).expect("it can be written");
+    write(&route("192.0.2.1", FAR));
+    let (mut file, _) = MapFile::open(map.clone(), false).expect("it is right");
+    assert!(file.changed().is_none(), "it has not changed");
+    write("");
+    assert!(file.changed().is_none(), "emptied, as who writes it does first");
+    write(&(route("192.0.2.1", FAR) + &route("192.0.2.2", FAR)));
+    assert!(file.changed().is_none(), "it may not be all");
+    assert_eq!(file.changed().map(|routes| routes.len()), Some(2), "it rests");
+    assert!(file.changed().is_none(), "read already");
+    write("");
+    assert!(file.changed().is_none());
+    assert_eq!(file.changed().map(|routes| routes.len()), Some(0), "and one that stays empty is meant so");
 }
 
 #[test]
