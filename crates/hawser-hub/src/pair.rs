@@ -8,8 +8,8 @@
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
 //! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
-//! a moment later: routers send to it until they know better. That is a CLAIM held back, which the protocol bears as it
-//! bears one lost.
+//! a moment later: routers send to it until they know better. Until then it is told its own epoch, and answers: where the
+//! new owner falls silent meanwhile, it is there.
 //!
 //! **Twice, at worst**: what was under way to a member that fell silent. It may have come there, and goes to the other
 //! too.
@@ -79,7 +79,7 @@ struct Contact {
     answered_at: Option<Time>,
 }
 
-/// An old owner that is not told yet.
+/// An old owner that is not let go yet.
 #[derive(Copy, Clone, Debug)]
 struct Leaving {
     old: Member,
@@ -173,10 +173,10 @@ impl Pair {
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
         }
-        // Whom packets leave is known before anything is said to it.
+        // Whom packets leave is known, and whether it is let go, before anything is said to it.
         self.follow_carrier(now, endpoint);
-        let spoke = self.speak(now, endpoint);
         let let_go = self.note_ebb(now, endpoint) | self.let_go(now, endpoint);
+        let spoke = self.speak(now, endpoint);
         spoke || let_go || self.carrier != before
     }
 
@@ -254,7 +254,7 @@ impl Pair {
         let mut spoke = false;
         let reach = if self.claimant.is_pressed(now) { Reach::All } else { Reach::Best };
         while let Some((id, frame)) = self.claimant.poll_transmit(now) {
-            let Some(to) = self.named(id).filter(|to| !self.withholds(now, *to, endpoint)) else { continue };
+            let Some(to) = self.named(id) else { continue };
             let mut bytes = [0; ClaimMessage::MAX_LEN];
             let mut out = Writer::new(&mut bytes);
             let written = ClaimMessage::Claim(frame).encode(&mut out);
@@ -266,11 +266,6 @@ impl Pair {
             }
         }
         spoke
-    }
-
-    /// Whether a member is not to know yet that it owns no more.
-    fn withholds(&self, now: Time, to: Member, endpoint: &Endpoint) -> bool {
-        self.leaving.is_some_and(|leaving| leaving.old == to && !leaving.is_over(now, endpoint))
     }
 
     fn follow_carrier(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -301,9 +296,12 @@ impl Pair {
         true
     }
 
-    /// The old owner has done what it had.
+    /// The old owner has done what it had, or there is none.
     fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
-        let Some(leaving) = &mut self.leaving else { return false };
+        let Some(leaving) = &mut self.leaving else {
+            self.claimant.let_go();
+            return false;
+        };
         let old = leaving.old.peer;
         if !leaving.is_over(now, endpoint) {
             // It died, and its routers were first to know: what it had is waited for no longer.
@@ -316,6 +314,7 @@ impl Pair {
             return false;
         }
         self.leaving = None;
+        self.claimant.let_go();
         if endpoint.has_in_flight(old) {
             endpoint.hand_over_rest(now, old);
         }

@@ -52,6 +52,8 @@ pub struct Claimant {
     timing: Timing,
     claim: Claim,
     phase: Phase,
+    /// What the old owner of a planned move is still told.
+    left: Option<Claim>,
     /// Claims that were given up since one was last confirmed.
     failed: u32,
     owner: Contact,
@@ -74,6 +76,7 @@ impl Claimant {
             timing,
             claim,
             phase: Phase::Claiming,
+            left: None,
             failed: 0,
             owner,
             other,
@@ -132,6 +135,9 @@ impl Claimant {
         if let Some(contact) = self.contact(member) {
             *contact = Contact::new(member);
         }
+        if !matches!(self.phase, Phase::Moving(_)) {
+            self.left = self.left.filter(|left| left.owner != member);
+        }
         self.note_heard(now, member);
         if member == self.owner.id && self.phase == Phase::Settled {
             self.phase = Phase::Claiming;
@@ -177,16 +183,24 @@ impl Claimant {
         let Some(epoch) = self.claim.epoch.next().filter(|_| self.phase == Phase::Settled && self.is_heard(now)) else {
             return false;
         };
-        self.phase = Phase::Moving(self.claim);
+        (self.phase, self.left) = (Phase::Moving(self.claim), Some(self.claim));
         self.turn(epoch);
         true
+    }
+
+    /// The old owner of a planned move is to know that it owns no more. Until then it is told what it was told before:
+    /// so it goes on with what is under way, and answers where the new one falls silent. Nothing while the move is on.
+    pub fn let_go(&mut self) {
+        if !matches!(self.phase, Phase::Moving(_)) && self.left.take().is_some() {
+            self.other.urgent = true;
+        }
     }
 
     /// The hub gave the peer another standby. False while the present one is moved away from.
     pub fn replace_standby(&mut self, standby: MemberId) -> bool {
         let free = standby != self.owner.id && !matches!(self.phase, Phase::Moving(_));
         if free && standby != self.other.id {
-            self.other = Contact::new(standby);
+            (self.other, self.left) = (Contact::new(standby), None);
             (self.other_answers, self.counts_anew) = (false, false);
         }
         free
@@ -243,7 +257,7 @@ impl Claimant {
     /// Claims the same member above what an earlier life of this peer made.
     fn claim_above(&mut self, known: Epoch) {
         if let Some(epoch) = known.next() {
-            (self.claim.epoch, self.phase) = (epoch, Phase::Claiming);
+            (self.claim.epoch, self.phase, self.left) = (epoch, Phase::Claiming, None);
             (self.owner.urgent, self.other.urgent) = (true, true);
         }
     }
@@ -283,7 +297,7 @@ impl Claimant {
         if self.phase != Phase::Settled {
             self.failed += 1;
         }
-        self.phase = Phase::Claiming;
+        (self.phase, self.left) = (Phase::Claiming, None);
         self.turn(epoch);
     }
 
@@ -314,12 +328,9 @@ impl Claimant {
         self.other.stamp.is_some() && !self.other.is_silent(now, self.timing.silence)
     }
 
-    /// What `member` is told: the claim; in a planned move the old owner stays so until the new one owns.
+    /// What `member` is told: the claim; in a planned move the old owner stays so until it is let go.
     fn told(&self, member: MemberId) -> Claim {
-        match self.phase {
-            Phase::Moving(from) if from.owner == member => from,
-            _ => self.claim,
-        }
+        self.left.filter(|left| left.owner == member).unwrap_or(self.claim)
     }
 
     fn due_at(&self, contact: &Contact) -> Time {

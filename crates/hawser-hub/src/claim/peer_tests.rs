@@ -256,9 +256,54 @@ fn a_draining_owner_goes_on_until_the_other_one_owns() {
     assert_eq!(sent(&mut peer, 1000), [(B, claim(6, B)), (A, claim(5, A))]);
     peer.handle_ack(ms(1020), B, ack(6, Role::Owner, 9));
     assert_eq!((peer.phase(), peer.carrier()), (Phase::Settled, B));
+    peer.let_go();
     assert_eq!(sent(&mut peer, 1020), [(B, claim(6, B)), (A, claim(6, B))], "now it is fenced");
     peer.handle_ack(ms(1030), A, draining(6, Role::Standby));
     assert_eq!(peer.claim(), claim(6, B));
+}
+
+/// A planned move from `A` to `B` that `B` confirmed at 1.02 s, and neither has anything to be told; `A` was not let go.
+fn moved() -> Claimant {
+    let mut peer = settled();
+    assert!(peer.handle_move(ms(1000)));
+    let _ = sent(&mut peer, 1000);
+    peer.let_go();
+    assert_eq!(sent(&mut peer, 1001), [], "not before the new one owns");
+    peer.handle_ack(ms(1020), B, ack(6, Role::Owner, 8));
+    assert_eq!(
+        sent(&mut peer, 1020),
+        [(B, claim(6, B)), (A, claim(5, A))],
+        "what is under way to the old one is its own"
+    );
+    peer.handle_ack(ms(1030), A, ack(5, Role::Owner, 9));
+    peer.handle_ack(ms(1030), B, ack(6, Role::Owner, 9));
+    peer
+}
+
+#[test]
+fn an_old_owner_of_a_planned_move_is_told_so_once_it_is_let_go() {
+    let mut peer = moved();
+    assert_eq!((sent(&mut peer, 1040), peer.claim()), (vec![], claim(6, B)));
+    peer.let_go();
+    assert_eq!(sent(&mut peer, 1040), [(A, claim(6, B))]);
+    let told = peer.clone();
+    peer.let_go();
+    assert_eq!(peer, told, "once");
+
+    let mut restarted = moved();
+    restarted.handle_session(ms(1040), A);
+    assert_eq!(sent(&mut restarted, 1040), [(A, claim(6, B))], "an old owner that restarted has nothing left to do");
+}
+
+#[test]
+fn a_new_owner_that_falls_silent_at_once_is_left_as_soon_as_any() {
+    let mut peer = moved();
+    peer.handle_sent(ms(1100), B);
+    assert_eq!(sent(&mut peer, 1275), [(B, claim(6, B)), (A, claim(5, A))], "the old one is asked as what it is");
+    peer.handle_ack(ms(1290), A, ack(5, Role::Owner, 10));
+    peer.handle_timeout(ms(1450));
+    assert_eq!((peer.claim(), peer.phase()), (claim(7, A), Phase::Claiming), "0.35 s after it was sent something");
+    assert_eq!(sent(&mut peer, 1450), [(A, claim(7, A)), (B, claim(7, A))]);
 }
 
 /// A claim goes by each path, and each path's answer comes back by it: the slow one's tells of before.

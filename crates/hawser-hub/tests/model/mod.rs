@@ -54,6 +54,7 @@ pub enum Action {
     Restart(usize),
     Stop(usize),
     LetGo(usize),
+    EndMove,
     RestartPeer { active: usize },
     Hearsay { to: usize },
     Traffic(usize),
@@ -75,6 +76,9 @@ impl Model for Hub {
         actions.extend(
             state.network.iter().filter(|packed| state.can_open(**packed)).map(|packed| Action::Deliver(*packed)),
         );
+        if !matches!(state.phase(), Phase::Moving(_)) {
+            actions.push(Action::EndMove);
+        }
         for at in 0..2 {
             let (running, fresh) = (state.members[at].running, state.has_session(at));
             actions.extend((running && !fresh).then_some(Action::Handshake(at)));

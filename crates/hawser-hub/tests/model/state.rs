@@ -156,6 +156,7 @@ impl State {
                 self.members[at].running = false;
             }
             Action::LetGo(at) => self.members[at].running = true,
+            Action::EndMove => self.peer.let_go(),
             Action::RestartPeer { active } => self.restart_peer(hub, active),
             Action::Hearsay { to } => self.hearsay(to),
             Action::Traffic(at) => {

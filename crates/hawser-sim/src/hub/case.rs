@@ -52,6 +52,8 @@ pub enum Fault {
     Unrouted,
     /// The operator drains it.
     Drained,
+    /// The same, and the one that owns from then on is stopped 0.3 s later, for three seconds.
+    Forsaken,
     /// Its portal ends in order.
     Closed,
     /// The peer's links are away, for half a second: nobody moves.
@@ -59,7 +61,7 @@ pub enum Fault {
 }
 
 /// All of them.
-pub const FAULTS: [Fault; 9] = [
+pub const FAULTS: [Fault; 10] = [
     Fault::Killed,
     Fault::Stopped,
     Fault::LinkCut,
@@ -67,14 +69,20 @@ pub const FAULTS: [Fault; 9] = [
     Fault::MuteOwner,
     Fault::Unrouted,
     Fault::Drained,
+    Fault::Forsaken,
     Fault::Closed,
     Fault::LinksAway,
 ];
 
 impl Fault {
-    /// Whether the peer is to move.
-    pub fn moves(self) -> bool {
-        !matches!(self, Fault::LinkCut | Fault::LinksAway)
+    /// How often the peer is to move.
+    pub fn moves(self) -> usize {
+        match self {
+            Fault::LinkCut | Fault::LinksAway => 0,
+            // There, back, and there again once that one goes on.
+            Fault::Forsaken => 3,
+            _ => 1,
+        }
     }
 
     /// What it does, seconds from the start.
@@ -91,6 +99,10 @@ impl Fault {
             Fault::MuteOwner => to_owner([false, true]),
             Fault::Unrouted => vec![(FAULT, Act::Unroute(ACTIVE, true)), (HEALS, Act::Unroute(ACTIVE, false))],
             Fault::Drained => vec![(FAULT, Act::Drain(ACTIVE))],
+            Fault::Forsaken => {
+                let stopped = FAULT + 0.3;
+                vec![(FAULT, Act::Drain(ACTIVE)), (stopped, Act::Freeze(STANDBY)), (stopped + 3.0, Act::Thaw(STANDBY))]
+            }
             Fault::Closed => vec![(FAULT, Act::Close(ACTIVE)), (HEALS, Act::Start(ACTIVE))],
             Fault::LinksAway => {
                 let away = |at, holes| {
