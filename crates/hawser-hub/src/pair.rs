@@ -14,31 +14,19 @@
 //! **Twice, at worst**: what was under way to a member that fell silent. It may have come there, and goes to the other
 //! too.
 
+mod leaving;
+mod silence;
+
+use self::leaving::Leaving;
+use self::silence::{ask, is_away, silence};
 use crate::claim::{Claim, ClaimMessage, Claimant, Phase, Timing};
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Handing};
+use hawser_core::session::Reach;
 use hawser_core::session::constants::IDLE_KEEPALIVE;
-use hawser_core::session::{Presence, Reach};
 use hawser_core::units::{PeerId, Time};
 use hawser_core::wire::{HubFrame, HubFrameType, Writer};
 use std::collections::VecDeque;
-use std::time::Duration;
-
-/// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what
-/// routers take for a silence, RFC 5880 section 6.8.4).
-const SILENCE_LEAST: Duration = Duration::from_millis(100);
-/// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core,
-/// SILENCE).
-const SILENCE_MOST: Duration = Duration::from_secs(1);
-/// The standby is asked no sooner: one path may be late while others bring acknowledgements.
-const ASK_LEAST: Duration = Duration::from_millis(25);
-/// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was
-/// lost.
-const LINGER: Duration = Duration::from_secs(1);
-/// Once it brought nothing for so long, what waited there has come: of a stream nothing pauses for longer.
-const EBB: Duration = Duration::from_millis(20);
-/// But it is told by then, whatever it did not acknowledge: half a lease.
-const LINGER_MOST: Duration = Duration::from_secs(2);
 
 /// A member as a peer knows it. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -77,17 +65,6 @@ pub struct Status {
 struct Contact {
     member: Member,
     answered_at: Option<Time>,
-}
-
-/// An old owner that is not let go yet.
-#[derive(Copy, Clone, Debug)]
-struct Leaving {
-    old: Member,
-    since: Time,
-    /// When it may be over.
-    look_at: Time,
-    /// When what it had to bring may have come; never once it has.
-    ebb_at: Time,
 }
 
 /// Two members and the decision between them, and the other members. Begins with the active one claimed; whoever drives
@@ -182,7 +159,7 @@ impl Pair {
 
     /// When [`Pair::handle_round`] is due, if nothing happens before.
     pub fn poll_timeout(&self) -> Time {
-        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.look_at.min(leaving.ebb_at));
+        let lets_go = self.leaving.as_ref().map_or(Time::NEVER, Leaving::poll_timeout);
         self.claimant.poll_timeout().min(lets_go)
     }
 
@@ -260,7 +237,7 @@ impl Pair {
             let written = ClaimMessage::Claim(frame).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "the buffer has the longest message's length");
             if let Some(frame) = HubFrame::new(HubFrameType::Claim, out.written()) {
-                let planned = matches!(self.claimant.phase(), Phase::Moving(_)) && to != self.carrier;
+                let planned = self.claimant.phase() == Phase::Moving && to != self.carrier;
                 let say = if planned { Endpoint::say_of_move } else { Endpoint::say_to_hub };
                 spoke |= say(endpoint, now, to.peer, frame, reach);
             }
@@ -278,126 +255,27 @@ impl Pair {
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.standby = old;
-            self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER, ebb_at: now + EBB });
+            self.leaving = planned.then(|| Leaving::begin(now, old));
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
     }
 
     /// The old owner has brought what it had: the new one is to go on as fast.
     fn note_ebb(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
-        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.ebb_at <= now) else { return false };
-        let busy_at = endpoint.presence(leaving.old.peer).busy_at.unwrap_or(Time::ZERO);
-        leaving.ebb_at = busy_at.max(leaving.since) + EBB;
-        if leaving.ebb_at > now {
-            return false;
+        let ebbed = self.leaving.as_mut().is_some_and(|leaving| leaving.ebbs(now, endpoint));
+        if ebbed {
+            endpoint.say_known(self.carrier.peer);
         }
-        leaving.ebb_at = Time::NEVER;
-        endpoint.say_known(self.carrier.peer);
-        true
+        ebbed
     }
 
     /// The old owner has done what it had, or there is none.
     fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
-        let Some(leaving) = &mut self.leaving else {
-            self.claimant.let_go();
-            return false;
-        };
-        let old = leaving.old.peer;
-        if !leaving.is_over(now, endpoint) {
-            // It died, and its routers were first to know: what it had is waited for no longer.
-            if endpoint.has_in_flight(old) && is_away(now, &endpoint.presence(old), true) {
-                endpoint.hand_over_rest(now, old);
-            }
-            // What is acknowledged meanwhile is noticed by itself.
-            let (short, most) = (leaving.since + LINGER, leaving.since + LINGER_MOST);
-            leaving.look_at = if now < short { short } else { most };
+        let waits = self.leaving.as_mut().is_some_and(|leaving| !leaving.is_over(now, endpoint));
+        if waits {
             return false;
         }
-        self.leaving = None;
         self.claimant.let_go();
-        if endpoint.has_in_flight(old) {
-            endpoint.hand_over_rest(now, old);
-        }
-        true
-    }
-}
-
-impl Leaving {
-    fn is_over(&self, now: Time, endpoint: &Endpoint) -> bool {
-        let waited = now.since(self.since);
-        waited >= LINGER_MOST || waited >= LINGER && !endpoint.has_in_flight(self.old.peer)
-    }
-}
-
-/// Whether a member has no session, or is silent: for as long as an owner may be, where there is need of it.
-fn is_away(now: Time, presence: &Presence, pressed: bool) -> bool {
-    let patience = if pressed { silence(presence) } else { SILENCE_MOST };
-    let silent = presence.unanswered_since.is_some_and(|since| now.since(since) >= patience);
-    presence.answered_at.is_none() || silent
-}
-
-/// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its
-/// answer is there.
-fn ask(presence: &Presence, silence: Duration) -> Duration {
-    let late = presence.unanswered_since.zip(presence.late_at).map(|(since, at)| at.since(since));
-    late.map_or(silence / 2, |time| time.clamp(ASK_LEAST, silence))
-}
-
-/// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something
-/// under way has waited for two datagrams for its own probe timeout (RFC 9002 section 6.2), of which one may be lost.
-/// What went by a path that is suspect by then goes by the others, and is waited for there; claims go by all of them.
-fn silence(presence: &Presence) -> Duration {
-    let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));
-    overdue.map_or(SILENCE_LEAST, |time| time.clamp(SILENCE_LEAST, SILENCE_MOST))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_has_no_session_or_is_silent_is_away() {
-        let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
-        for (what, answered, unanswered, pressed, away) in [
-            ("it never came", None, None, false, true),
-            ("nothing is asked", Some(100), None, true, false),
-            ("it may still answer", Some(900), Some(1901), true, false),
-            ("it does not", Some(900), Some(1900), true, true),
-            ("nobody needs it yet", Some(900), Some(1001), false, false),
-            ("it does not for long", Some(900), Some(1000), false, true),
-        ] {
-            let (answered_at, unanswered_since) = (answered.map(at), unanswered.map(at));
-            let presence =
-                Presence { unanswered_since, answered_at, late_at: None, overdue_at: None, idle: false, busy_at: None };
-            assert_eq!(is_away(at(2000), &presence, pressed), away, "{what}");
-        }
-    }
-
-    #[test]
-    fn a_silence_and_the_question_before_it_follow_the_paths() {
-        let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
-        // Since 1 s something is unanswered: when the first path is late, when all are overdue; then the two times, ms.
-        let table = [
-            ("nothing is unanswered", None, Some(1050), Some(1090), 50, 100),
-            ("short paths: a busy member has its time", Some(1000), Some(1040), Some(1060), 40, 100),
-            ("a slow path is waited for", Some(1000), Some(1050), Some(1240), 50, 240),
-            ("one path was late before others fell silent", Some(1000), Some(960), Some(1120), 25, 120),
-            ("all paths are suspect", Some(1000), None, None, 50, 100),
-            ("the first is late after the silence's end", Some(1000), Some(1300), Some(1080), 100, 100),
-            ("no path is waited for longer than for a new initiation", Some(1000), Some(1900), Some(3000), 900, 1000),
-        ];
-        for (what, since, late, overdue, asked, silent) in table {
-            let presence = Presence {
-                unanswered_since: since.map(at),
-                answered_at: Some(at(990)),
-                late_at: late.map(at),
-                overdue_at: overdue.map(at),
-                idle: false,
-                busy_at: None,
-            };
-            let time = silence(&presence);
-            let found = (ask(&presence, time).as_millis(), time.as_millis());
-            assert_eq!(found, (asked, silent), "{what}");
-        }
+        self.leaving.take().is_some()
     }
 }

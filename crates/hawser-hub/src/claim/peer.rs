@@ -1,14 +1,12 @@
 //! The peer's side: which of its two members it claims.
 
+mod due;
+
 use super::contact::Contact;
 use super::{Claim, ClaimAck, ClaimFrame, Role, Timing};
 use crate::units::{Epoch, MemberId};
 use hawser_core::units::Time;
 use std::time::Duration;
-
-/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence
-/// still gets an answer.
-const PATIENCE_DOUBLINGS: u32 = 4;
 
 /// Times that a claim is said within a silence.
 const PROBES: u32 = 3;
@@ -23,8 +21,8 @@ const RETURN_GRACE: Duration = Duration::from_millis(500);
 pub enum Phase {
     /// The member has not confirmed it yet.
     Claiming,
-    /// The same, of a planned move: the owner of this claim goes on until then.
-    Moving(Claim),
+    /// The same, of a planned move: the old owner goes on until then.
+    Moving,
     /// The member owns.
     Settled,
 }
@@ -100,7 +98,7 @@ impl Claimant {
     /// one owns.
     pub fn carrier(&self) -> MemberId {
         match self.phase {
-            Phase::Moving(from) => from.owner,
+            Phase::Moving => self.other.id,
             Phase::Claiming | Phase::Settled => self.claim.owner,
         }
     }
@@ -135,7 +133,7 @@ impl Claimant {
         if let Some(contact) = self.contact(member) {
             *contact = Contact::new(member);
         }
-        if !matches!(self.phase, Phase::Moving(_)) {
+        if self.phase != Phase::Moving {
             self.left = self.left.filter(|left| left.owner != member);
         }
         self.note_heard(now, member);
@@ -183,7 +181,7 @@ impl Claimant {
         let Some(epoch) = self.claim.epoch.next().filter(|_| self.phase == Phase::Settled && self.is_heard(now)) else {
             return false;
         };
-        (self.phase, self.left) = (Phase::Moving(self.claim), Some(self.claim));
+        (self.phase, self.left) = (Phase::Moving, Some(self.claim));
         self.turn(epoch);
         true
     }
@@ -191,14 +189,14 @@ impl Claimant {
     /// The old owner of a planned move is to know that it owns no more. Until then it is told what it was told before:
     /// so it goes on with what is under way, and answers where the new one falls silent. Nothing while the move is on.
     pub fn let_go(&mut self) {
-        if !matches!(self.phase, Phase::Moving(_)) && self.left.take().is_some() {
+        if self.phase != Phase::Moving && self.left.take().is_some() {
             self.other.urgent = true;
         }
     }
 
     /// The hub gave the peer another standby. False while the present one is moved away from.
     pub fn replace_standby(&mut self, standby: MemberId) -> bool {
-        let free = standby != self.owner.id && !matches!(self.phase, Phase::Moving(_));
+        let free = standby != self.owner.id && self.phase != Phase::Moving;
         if free && standby != self.other.id {
             (self.other, self.left) = (Contact::new(standby), None);
             (self.other_answers, self.counts_anew) = (false, false);
@@ -308,58 +306,6 @@ impl Claimant {
         self.owner.unanswered_since = None;
         (self.other_answers, self.counts_anew) = (false, false);
         (self.owner.urgent, self.other.urgent) = (true, true);
-    }
-
-    /// When the owner will have been silent for too long.
-    fn silent_at(&self) -> Option<Time> {
-        let patience = self.timing.silence * (1 << self.failed.min(PATIENCE_DOUBLINGS));
-        self.owner.unanswered_since.map(|since| (since + patience).max(self.grace_until.unwrap_or(Time::ZERO)))
-    }
-
-    /// When both are asked whether they are there, since the owner seems not to be: the other one's answer comes before
-    /// it is needed. At once where the silence counts anew.
-    fn asked_at(&self) -> Option<Time> {
-        let ask = if self.counts_anew { Duration::ZERO } else { self.timing.ask };
-        self.owner.unanswered_since.map(|since| since + ask)
-    }
-
-    /// Whether the other member has said something in its present session, and is not silent.
-    fn is_heard(&self, now: Time) -> bool {
-        self.other.stamp.is_some() && !self.other.is_silent(now, self.timing.silence)
-    }
-
-    /// What `member` is told: the claim; in a planned move the old owner stays so until it is let go.
-    fn told(&self, member: MemberId) -> Claim {
-        self.left.filter(|left| left.owner == member).unwrap_or(self.claim)
-    }
-
-    fn due_at(&self, contact: &Contact) -> Time {
-        let Some(told_at) = contact.told_at.filter(|_| !contact.urgent) else { return Time::ZERO };
-        let is_owner = contact.id == self.owner.id;
-        let answered =
-            contact.knows >= Some(self.told(contact.id).epoch) && (!is_owner || self.phase == Phase::Settled);
-        let wait = if !answered {
-            self.retransmit(contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since)))
-        } else if !is_owner {
-            self.timing.standby_refresh
-        } else if contact.unacked {
-            // Data may be answered where the claim was lost: its lease must not end for that.
-            self.timing.silence
-        } else {
-            self.timing.refresh
-        };
-        let due = told_at + wait;
-        match self.asked_at() {
-            // One lost datagram must not be a silence: the owner is asked too.
-            Some(asked_at) if told_at < asked_at => due.min(asked_at),
-            Some(asked_at) if is_owner || !self.other_answers => told_at + self.retransmit(told_at.since(asked_at)),
-            _ => due,
-        }
-    }
-
-    /// When to ask again who was last asked after it had not answered for `waited`: ever more seldom.
-    fn retransmit(&self, waited: Duration) -> Duration {
-        self.timing.retransmit.max(waited).min(self.timing.refresh)
     }
 
     /// Notices that this peer did not run: what it did not hear meanwhile says nothing.

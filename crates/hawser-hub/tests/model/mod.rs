@@ -76,7 +76,7 @@ impl Model for Hub {
         actions.extend(
             state.network.iter().filter(|packed| state.can_open(**packed)).map(|packed| Action::Deliver(*packed)),
         );
-        if !matches!(state.phase(), Phase::Moving(_)) {
+        if state.phase() != Phase::Moving {
             actions.push(Action::EndMove);
         }
         for at in 0..2 {
