@@ -34,7 +34,12 @@ impl Bbr {
         if self.rounds.started && !sample.limited && sample.rate > Rate::ZERO {
             self.full.on_round(sample.rate);
         }
-        if self.state == State::Startup && self.is_startup_queueing(sample) && self.departures.startup_queue {
+        if self.state != State::Startup {
+            return;
+        }
+        let queueing = self.is_startup_queueing(sample) && self.departures.startup_queue;
+        let carries_as_much = self.carried.take_if(|carried| *carried <= sample.rate).is_some();
+        if queueing || carries_as_much {
             self.full.now = true;
             self.full.reached = true;
         }
