@@ -222,14 +222,14 @@ pub trait Controller: Send {
     fn on_mtu(&mut self, mtu: ByteCount);
     /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
     fn on_spurious_loss(&mut self, now: Time);
-    /// Nothing was carried yet, and `rate` may be tried, at this round trip, on the way to `carried`
-    /// (`policy::careful_start`). Controllers that do not know how begin as ever.
-    fn start_at(&mut self, _rate: Rate, _carried: Rate, _round_trip: Duration) {}
+    /// Nothing was carried yet, and `rate` may be tried, at this round trip (`policy::careful_start`). Controllers that
+    /// do not know how begin as ever.
+    fn start_at(&mut self, _rate: Rate, _round_trip: Duration) {}
     /// The path is known to carry `rate` at this round trip: its own link does now, for the same sender
     /// ([`Start::Known`](crate::units::Start)). Whether it goes on at that. It does not where it would begin with as
     /// much anyway, which says that little is sent, and not how much could be; nor without a model of the rate.
     fn resume(&mut self, _now: Time, rate: Rate, round_trip: Duration) -> bool {
-        self.start_at(rate, rate, round_trip);
+        self.start_at(rate, round_trip);
         false
     }
     /// The driver looked at the path's socket, where that has a controller below; `in_flight` is the path's.

@@ -5,9 +5,7 @@
 //! that the ways are quite different: no less than half of what it was, and no more than ten times
 //! (draft-ietf-tsvwg-careful-resume, its Reconnaissance and Unvalidated Phases; it resumes between the same two ends,
 //! where here the far one is another, behind the same link). The controller then goes on as in its startup: what is not
-//! delivered never enters its model, so that a start too fast costs one round trip's losses. Once it delivers what was
-//! carried, the startup is over: a startup's next doubling would fill the link's queue with what nobody needs to find out,
-//! and calls would wait for what is lost there. That the link carries more is found by probing.
+//! delivered never enters its model, so that a start too fast costs one round trip's losses.
 //!
 //! In a planned move the other place still answers, and what its link carries ends there as it begins here: the rate is
 //! known, and nothing is to be found out. But what waits there goes first: until it has come, only sparse flows go by the

@@ -136,7 +136,7 @@ impl Path {
         let Some(rate) = careful_start(start, carried, round_trip, smoothed).filter(|_| begins) else { return };
         self.capacity.start = Some(start);
         if start == Start::Careful {
-            self.capacity.controller.start_at(rate, carried, smoothed);
+            self.capacity.controller.start_at(rate, smoothed);
         } else {
             self.way.rtt.expect_ahead(now, AHEAD);
             if self.capacity.controller.resume(now, rate, smoothed) {

@@ -34,12 +34,7 @@ impl Bbr {
         if self.rounds.started && !sample.limited && sample.rate > Rate::ZERO {
             self.full.on_round(sample.rate);
         }
-        if self.state != State::Startup {
-            return;
-        }
-        let queueing = self.is_startup_queueing(sample) && self.departures.startup_queue;
-        let carries_as_much = self.carried.take_if(|carried| *carried <= sample.rate).is_some();
-        if queueing || carries_as_much {
+        if self.state == State::Startup && self.is_startup_queueing(sample) && self.departures.startup_queue {
             self.full.now = true;
             self.full.reached = true;
         }

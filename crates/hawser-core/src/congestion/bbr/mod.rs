@@ -145,8 +145,6 @@ pub struct Bbr {
     loss: LossGauge,
     extra: Aggregation,
     full: FullPipe,
-    /// What the link carried to another place: Startup ends there.
-    carried: Option<Rate>,
     cycle: Cycle,
     /// No round trip of the last round was without a queue.
     queued: bool,
@@ -189,7 +187,6 @@ impl Bbr {
             loss: LossGauge::default(),
             extra: Aggregation::default(),
             full: FullPipe::default(),
-            carried: None,
             cycle: Cycle {
                 ack_phase: AckPhase::Init,
                 probe_sample: false,
@@ -305,11 +302,10 @@ impl Controller for Bbr {
         self.undo_spurious_loss();
     }
 
-    fn start_at(&mut self, rate: Rate, carried: Rate, round_trip: Duration) {
+    fn start_at(&mut self, rate: Rate, round_trip: Duration) {
         if self.state == State::Startup && !self.full.reached {
             self.window = self.window.max(rate.bytes_in(round_trip));
             self.pacing = self.pacing.max(rate);
-            self.carried = Some(carried);
         }
     }
 

@@ -25,20 +25,6 @@ fn marks_end_startup_and_up_and_lower_the_short_term() {
 }
 
 #[test]
-fn a_startup_ends_at_what_the_link_carried_to_another_place() {
-    let mut drive = Drive::new();
-    drive.bbr.start_at(Rate(500_000), Rate(1_000_000), Duration::from_millis(100));
-    drive.rate = 990_000;
-    drive.rounds(2);
-    assert_eq!(drive.bbr.state, State::Startup);
-    drive.rate = 1_000_000;
-    drive.frame();
-    drive.frame();
-    assert_eq!((drive.bbr.state, drive.bbr.max_bw.get()), (State::Cruise, Rate(1_000_000)), "by Drain");
-    assert_eq!(drive.bbr.carried, None, "one startup's alone");
-}
-
-#[test]
 fn random_loss_in_cruise_changes_nothing_and_is_learned() {
     let mut drive = Drive::in_state(State::Cruise);
     for _ in 0..15 {
