@@ -1,8 +1,8 @@
 //! Keeps the route table good: the map's file is read again when it changes, names are resolved again every minute.
 //!
 //! 1. [`Keeper::start`] reads the map and gives a table of all that needs no name server: it waits for nobody.
-//! 2. Its thread looks at the file every second (`file`), reads one that changed and then rested until the next look, and asks
-//!    for names (`names`), new ones at once.
+//! 2. Its thread looks at the file every second (`file`), reads one that changed and then rested until the next look,
+//!    and asks for names (`names`), new ones at once.
 //! 3. What is known makes a table (`assemble`); one that differs from the last one is told.
 //! 4. [`Keeper::read_again`] takes other routes, as a configuration that was read again has them.
 //! 5. A file with a fault is told, and the last good one stays. So does what a name had when it is not found any more.
