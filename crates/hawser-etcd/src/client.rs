@@ -11,23 +11,20 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use tokio::sync::mpsc;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Code, Request, Response, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
 
 use crate::keys::{Key, Prefix};
-use crate::proto::compare::{CompareResult, CompareTarget, TargetUnion};
-use crate::proto::event::EventType;
-use crate::proto::kv_client::KvClient;
-use crate::proto::lease_client::LeaseClient;
-use crate::proto::watch_client::WatchClient;
-use crate::proto::watch_request::RequestUnion;
 use crate::proto::{
-    Compare, DeleteRangeRequest, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest, LeaseRevokeRequest, PutRequest,
-    RangeRequest, RequestOp, TxnRequest, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
-    request_op,
+    Call, Compare, CompareTarget, DeleteRangeRequest, EventType, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest,
+    LeaseRevokeRequest, Operation, PutRequest, RangeRequest, RequestOp, RequestUnion, TargetUnion, TxnRequest,
+    WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
 };
 use crate::state::{Change, Entry, Revision, Watched};
 
@@ -161,8 +158,7 @@ impl Client {
         loop {
             let revision = listed.revision.0;
             let request = RangeRequest { key, range_end: self.prefix.end(), limit: PAGE, revision };
-            let mut calls = KvClient::new(self.channel.clone());
-            let answer = call("list members and peers", calls.range(requiring_leader(request))).await?;
+            let answer = self.ask("list members and peers", request).await?;
             let header = answer.header.unwrap_or_default();
             if listed.revision == Revision(0) {
                 (listed.cluster, listed.revision) = (header.cluster_id, Revision(header.revision));
@@ -178,15 +174,14 @@ impl Client {
     pub async fn now(&self) -> Result<(u64, Revision), Fault> {
         let key = self.prefix.begin().to_vec();
         let request = RangeRequest { key, range_end: Vec::new(), limit: 1, revision: 0 };
-        let mut calls = KvClient::new(self.channel.clone());
-        let header = call("read", calls.range(requiring_leader(request))).await?.header.unwrap_or_default();
+        let header = self.ask("read", request).await?.header.unwrap_or_default();
         Ok((header.cluster_id, Revision(header.revision)))
     }
 
     /// Step 3.
     pub async fn watch(&self, from: Revision) -> Result<Watch, Fault> {
         let (requests, mut inbox) = mpsc::channel(4);
-        let create = RequestUnion::CreateRequest(WatchCreateRequest {
+        let create = RequestUnion::Create(WatchCreateRequest {
             key: self.prefix.begin().to_vec(),
             range_end: self.prefix.end(),
             start_revision: from.0,
@@ -195,39 +190,31 @@ impl Client {
         // The channel is empty: there is room.
         let _ = requests.try_send(WatchRequest { request_union: Some(create) });
         let outgoing = stream::poll_fn(move |context| inbox.poll_recv(context));
-        let mut calls = WatchClient::new(self.channel.clone());
-        let answers = call("watch members and peers", calls.watch(requiring_leader(outgoing))).await?;
+        let answers = within("watch members and peers", converse(self.channel.clone(), outgoing)).await?;
         Ok(Watch { answers, requests })
     }
 
     /// Step 4: these with a lease of their own.
     pub async fn register(&self, lease: Duration, writes: Vec<Write>) -> Result<LeaseId, Fault> {
-        let mut calls = LeaseClient::new(self.channel.clone());
         let ttl = i64::try_from(lease.as_secs()).unwrap_or(i64::MAX);
-        let granted = call("take a lease", calls.lease_grant(requiring_leader(LeaseGrantRequest { ttl }))).await?;
-        let lease = LeaseId(granted.id);
+        let lease = LeaseId(self.ask("take a lease", LeaseGrantRequest { ttl }).await?.id);
         self.write("write member", Vec::new(), writes, Some(lease)).await?;
         Ok(lease)
     }
 
     /// Step 4: for how long the lease lasts from now; zero for one that is over.
     pub async fn keep_alive(&self, LeaseId(id): LeaseId) -> Result<Duration, Fault> {
-        const OPERATION: &str = "renew lease";
-        let mut calls = LeaseClient::new(self.channel.clone());
-        let asked = requiring_leader(stream::iter([LeaseKeepAliveRequest { id }]));
         let answered = async {
-            let mut answers = calls.lease_keep_alive(asked).await?;
-            let answer = answers.get_mut().message().await?;
-            answer.map(Response::new).ok_or_else(|| Status::unavailable("no answer"))
+            let mut answers = converse(self.channel.clone(), stream::iter([LeaseKeepAliveRequest { id }])).await?;
+            answers.message().await?.ok_or_else(|| Status::unavailable("no answer"))
         };
-        let ttl = call(OPERATION, answered).await?.ttl;
+        let ttl = within("renew lease", answered).await?.ttl;
         Ok(Duration::from_secs(u64::try_from(ttl).unwrap_or(0)))
     }
 
     /// The member goes: what it wrote with its lease goes with it.
     pub async fn leave(&self, LeaseId(id): LeaseId) -> Result<(), Fault> {
-        let mut calls = LeaseClient::new(self.channel.clone());
-        call("give up lease", calls.lease_revoke(requiring_leader(LeaseRevokeRequest { id }))).await.map(drop)
+        self.ask("give up lease", LeaseRevokeRequest { id }).await.map(drop)
     }
 
     /// Step 5: all of it or nothing; whether it was done.
@@ -252,25 +239,31 @@ impl Client {
                 If::Absent(key) => (key, CompareTarget::Create, TargetUnion::CreateRevision(0)),
                 If::Unchanged(key, at) => (key, CompareTarget::Mod, TargetUnion::ModRevision(at.0)),
             };
-            let (result, target) = (CompareResult::Equal.into(), target.into());
-            Compare { result, target, key: self.prefix.full(key), target_union: Some(is) }
+            Compare { target: target.into(), key: self.prefix.full(key), target_union: Some(is) }
         });
         let write = |write| {
             let request = match write {
-                Write::Put(key, value) => request_op::Request::RequestPut(PutRequest {
+                Write::Put(key, value) => Operation::Put(PutRequest {
                     key: self.prefix.full(&key),
                     value,
                     lease: lease.map_or(0, |LeaseId(id)| id),
                 }),
-                Write::Delete(key) => {
-                    request_op::Request::RequestDeleteRange(DeleteRangeRequest { key: self.prefix.full(&key) })
-                }
+                Write::Delete(key) => Operation::DeleteRange(DeleteRangeRequest { key: self.prefix.full(&key) }),
             };
             RequestOp { request: Some(request) }
         };
         let request = TxnRequest { compare: compare.collect(), success: writes.into_iter().map(write).collect() };
-        let mut calls = KvClient::new(self.channel.clone());
-        Ok(call(operation, calls.txn(requiring_leader(request))).await?.succeeded)
+        Ok(self.ask(operation, request).await?.succeeded)
+    }
+
+    /// A call with one answer.
+    async fn ask<C: Call>(&self, operation: &str, asked: C) -> Result<C::Answer, Fault> {
+        let answered = async {
+            let answer =
+                ready(self.channel.clone()).await?.unary(requiring_leader(asked), method::<C>(), codec::<C>()).await;
+            Ok(answer?.into_inner())
+        };
+        within(operation, answered).await
     }
 }
 
@@ -285,7 +278,7 @@ impl Watch {
     /// Has etcd say something, so that silence is no riddle.
     pub fn ask(&self) {
         // A full channel has such a request already.
-        let progress = RequestUnion::ProgressRequest(WatchProgressRequest {});
+        let progress = RequestUnion::Progress(WatchProgressRequest {});
         let _ = self.requests.try_send(WatchRequest { request_union: Some(progress) });
     }
 }
@@ -297,9 +290,32 @@ fn read(files: &TlsFiles) -> Result<ClientTlsConfig, Fault> {
     Ok(ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(&files.ca)?)).identity(identity))
 }
 
-async fn call<R>(operation: &str, made: impl Future<Output = Result<Response<R>, Status>>) -> Result<R, Fault> {
-    match tokio::time::timeout(CALL_TIMEOUT, made).await {
-        Ok(answered) => answered.map(Response::into_inner).map_err(|status| Fault::of(operation, &status)),
+/// A call that asks and is answered for as long as it lasts.
+async fn converse<C: Call>(
+    channel: Channel,
+    asked: impl Stream<Item = C> + Send + 'static,
+) -> Result<Streaming<C::Answer>, Status> {
+    let answers = ready(channel).await?.streaming(requiring_leader(asked), method::<C>(), codec::<C>()).await;
+    Ok(answers?.into_inner())
+}
+
+async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
+    let mut calls = Grpc::new(channel);
+    calls.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
+    Ok(calls)
+}
+
+fn method<C: Call>() -> PathAndQuery {
+    PathAndQuery::from_static(C::METHOD)
+}
+
+fn codec<C: Call>() -> ProstCodec<C, C::Answer> {
+    ProstCodec::default()
+}
+
+async fn within<A>(operation: &str, answered: impl Future<Output = Result<A, Status>>) -> Result<A, Fault> {
+    match tokio::time::timeout(CALL_TIMEOUT, answered).await {
+        Ok(answered) => answered.map_err(|status| Fault::of(operation, &status)),
         Err(_) => Err(Fault::new(operation, format!("no answer within {} s", CALL_TIMEOUT.as_secs()))),
     }
 }

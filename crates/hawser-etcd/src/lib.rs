@@ -11,14 +11,9 @@
 mod client;
 pub mod driver;
 pub mod keys;
+mod proto;
 pub mod record;
 pub mod roster;
 pub mod state;
 
 pub use client::{Access, TlsFiles};
-
-/// Etcd's messages and clients, made from `proto/etcd.proto`.
-mod proto {
-    #![allow(missing_docs, clippy::all, reason = "generated")]
-    tonic::include_proto!("etcdserverpb");
-}

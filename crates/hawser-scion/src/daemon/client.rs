@@ -10,13 +10,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Response, Status};
 
 use super::address::{DaemonAddr, InvalidAddr};
 use super::convert::{self, Malformed, MalformedPath};
 use super::error::{DaemonError, DaemonFault, Request};
-use super::proto::daemon_service_client::DaemonServiceClient;
-use super::proto::{self, AsRequest, InterfacesRequest, NotifyInterfaceDownRequest, PathsRequest};
+use super::proto::{
+    self, AsRequest, Call, InterfacesRequest, NotifyInterfaceDownRequest, PathsRequest, PortRangeRequest,
+};
 use crate::addr::IsdAs;
 use crate::conn::PortRange;
 use crate::path::{InterfaceId, Path, PathInterface};
@@ -62,7 +62,7 @@ pub struct AsInfo {
 #[derive(Debug, Clone)]
 pub struct DaemonClient {
     address: DaemonAddr,
-    calls: DaemonServiceClient<Channel>,
+    channel: Channel,
     timeout: Duration,
 }
 
@@ -84,7 +84,7 @@ impl DaemonClient {
             .map_err(|_| InvalidAddr { text: address.to_string() })?
             .connect_timeout(CONNECT_TIMEOUT.min(timeout))
             .timeout(timeout);
-        Ok(DaemonClient { address, calls: DaemonServiceClient::new(endpoint.connect_lazy()), timeout })
+        Ok(DaemonClient { address, channel: endpoint.connect_lazy(), timeout })
     }
 
     /// Where it is.
@@ -100,7 +100,7 @@ impl DaemonClient {
             destination_isd_as: destination.to_bits(),
             refresh: refresh == Refresh::Yes,
         };
-        let answer = self.ask(request, |mut calls| async move { calls.paths(asked).await }).await?;
+        let answer = self.ask(request, asked).await?;
         let mut lookup = Lookup::default();
         for (index, told) in answer.paths.into_iter().enumerate() {
             match convert::path(told, destination) {
@@ -114,8 +114,7 @@ impl DaemonClient {
     /// The daemon's own AS.
     pub async fn local_as(&self) -> Result<AsInfo, DaemonError> {
         let request = Request::LocalAs;
-        let asked = AsRequest { isd_as: 0 };
-        let answer = self.ask(request, |mut calls| async move { calls.r#as(asked).await }).await?;
+        let answer = self.ask(request, AsRequest { isd_as: 0 }).await?;
         let read = || {
             let isd_as = convert::isd_as(answer.isd_as)?;
             Ok(AsInfo { isd_as, core: answer.core, mtu: convert::mtu(answer.mtu, 0)? })
@@ -126,7 +125,7 @@ impl DaemonClient {
     /// The border routers of the daemon's AS, by interface.
     pub async fn interfaces(&self) -> Result<BTreeMap<InterfaceId, SocketAddr>, DaemonError> {
         let request = Request::Interfaces;
-        let answer = self.ask(request, |mut calls| async move { calls.interfaces(InterfacesRequest {}).await }).await?;
+        let answer = self.ask(request, InterfacesRequest {}).await?;
         let read =
             |(id, told): (u64, proto::Interface)| Ok((convert::interface_id(id)?, convert::underlay(Some(told))?));
         answer
@@ -140,7 +139,7 @@ impl DaemonClient {
     /// The ports that routers of the daemon's AS send to directly; 0 to 0 if there are none.
     pub async fn port_range(&self) -> Result<PortRange, DaemonError> {
         let request = Request::PortRange;
-        let answer = self.ask(request, |mut calls| async move { calls.port_range(()).await }).await?;
+        let answer = self.ask(request, PortRangeRequest {}).await?;
         let read = || {
             let first = convert::port(answer.dispatched_port_start)?;
             let last = convert::port(answer.dispatched_port_end)?;
@@ -153,27 +152,20 @@ impl DaemonClient {
     pub async fn report_down(&self, interface: PathInterface) -> Result<(), DaemonError> {
         let down = NotifyInterfaceDownRequest { isd_as: interface.isd_as.to_bits(), id: interface.id.0.into() };
         let request = Request::InterfaceDown(interface);
-        self.ask(request, |mut calls| async move { calls.notify_interface_down(down).await }).await.map(|_| ())
+        self.ask(request, down).await.map(drop)
     }
 
     /// Steps 1 to 3. The channel keeps one connection, and makes a new one for the next call after it was lost.
-    async fn ask<A, F>(
-        &self,
-        request: Request,
-        call: impl Fn(DaemonServiceClient<Channel>) -> F,
-    ) -> Result<A, DaemonError>
-    where
-        F: Future<Output = Result<Response<A>, Status>>,
-    {
+    async fn ask<C: Call>(&self, request: Request, asked: C) -> Result<C::Answer, DaemonError> {
         let twice = async {
-            match call(self.calls.clone()).await {
-                Err(status) if DaemonFault::is_lost(&status) => call(self.calls.clone()).await,
+            match proto::call(self.channel.clone(), asked.clone()).await {
+                Err(status) if DaemonFault::is_lost(&status) => proto::call(self.channel.clone(), asked).await,
                 answer => answer,
             }
         };
         let address = self.address.clone();
         let fault = match tokio::time::timeout(self.timeout, twice).await {
-            Ok(Ok(answer)) => return Ok(answer.into_inner()),
+            Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(status)) => DaemonFault::of_status(address, &status, self.timeout),
             Err(_) => DaemonFault::TimedOut { address, after: self.timeout },
         };

@@ -16,9 +16,7 @@ pub use error::{DaemonError, DaemonFault, Request};
 
 pub use crate::conn::PortRange;
 
-/// Messages and client, made by build.rs from proto/daemon.proto. Public for those who stand in for a daemon in tests.
+/// Public for those who stand in for a daemon in tests.
 #[doc(hidden)]
-#[allow(missing_docs, clippy::all)]
-pub mod proto {
-    tonic::include_proto!("proto.daemon.v1");
-}
+#[allow(missing_docs, reason = "the reference implementation's")]
+pub mod proto;

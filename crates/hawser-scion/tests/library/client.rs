@@ -101,7 +101,7 @@ fn paths_that_make_no_sense_are_left_out_and_told_of() {
         (interfaces(&|all| all[2].id = 0), "0 is no interface"),
         (interfaces(&|all| all[2].id = 65_536), "65536 is no interface"),
         (interfaces(&|all| all.truncate(3)), "a path has 3 interfaces"),
-        (interfaces(&|all| *all = vec![all[0]; 130]), "a path has 130 interfaces"),
+        (interfaces(&|all| *all = vec![all[0].clone(); 130]), "a path has 130 interfaces"),
         (interfaces(&|all| all.swap(2, 3)), "a path enters 1-2 and leaves 1-3"),
         (told("1-1 4 5 1-2"), "a path leads to 1-2"),
         (proto::Path { raw: Vec::new(), ..good() }, "a path's header is malformed: "),
