@@ -1,45 +1,22 @@
 //! What is to happen, in the order of its time; what is due at one time happens in the order it was added.
 
 use hawser_core::units::Time;
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-struct Entry<T> {
-    at: Time,
-    number: u64,
-    what: T,
-}
-
-impl<T> Ord for Entry<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // A heap gives the greatest first: the earliest must be greatest.
-        (other.at, other.number).cmp(&(self.at, self.number))
-    }
-}
-
-impl<T> PartialOrd for Entry<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Entry<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<T> Eq for Entry<T> {}
 
 /// Future events. Empty at first; one owner.
 pub struct EventQueue<T> {
-    heap: BinaryHeap<Entry<T>>,
+    /// When, which in order, and where it waits: a heap moves what it holds, and an event may be a whole datagram.
+    heap: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    waiting: Vec<Option<T>>,
+    /// Places where nothing waits.
+    free: Vec<usize>,
     number: u64,
 }
 
 impl<T> Default for EventQueue<T> {
     fn default() -> Self {
-        EventQueue { heap: BinaryHeap::new(), number: 0 }
+        EventQueue { heap: BinaryHeap::new(), waiting: Vec::new(), free: Vec::new(), number: 0 }
     }
 }
 
@@ -47,18 +24,25 @@ impl<T> EventQueue<T> {
     /// `what` happens at `at`.
     pub fn push(&mut self, at: Time, what: T) {
         self.number += 1;
-        self.heap.push(Entry { at, number: self.number, what });
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.waiting.push(None);
+            self.waiting.len() - 1
+        });
+        self.waiting[place] = Some(what);
+        self.heap.push(Reverse((at, self.number, place)));
     }
 
     /// When the next event is due.
     pub fn next_at(&self) -> Option<Time> {
-        self.heap.peek().map(|entry| entry.at)
+        self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
     /// Takes the next event if it is due by `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<T> {
-        let due = self.next_at().is_some_and(|at| at <= now);
-        if due { self.heap.pop().map(|entry| entry.what) } else { None }
+        self.next_at().filter(|at| *at <= now)?;
+        let Reverse((_, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        self.waiting[place].take()
     }
 }
 
