@@ -1,6 +1,6 @@
 //! A member of a hub dies, is stopped, cut off or drained beside traffic: what its peer's users have of it.
 //!
-//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--json FILE]`
+//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1] [--json FILE]`
 //!
 //! Each fault has as many cases; the worst of them are printed. The file has every run, with commit, date and machine.
 
@@ -80,7 +80,7 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
 }
 
 fn main() {
-    let (mut seed, mut count, mut file, mut only) = (0, 100, None, None);
+    let (mut seed, mut count, mut calls, mut file, mut only) = (0, 100, 1, None, None);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -88,6 +88,7 @@ fn main() {
         match word.as_str() {
             "--seed" => seed = number(),
             "--cases" => count = number(),
+            "--calls" => calls = number().min(100) as u8,
             "--json" => file = Some(value),
             "--fault" => only = Some(value),
             _ => panic!("no argument is called {word}"),
@@ -96,7 +97,7 @@ fn main() {
     let (mut summaries, mut runs) = (Vec::new(), Vec::new());
     let chosen = |fault: &Fault| only.as_ref().is_none_or(|only| format!("{fault:?}").eq_ignore_ascii_case(only));
     for fault in FAULTS.into_iter().filter(chosen) {
-        let cases: Vec<Case> = (seed..seed + count).map(|seed| Case::draw(seed, fault)).collect();
+        let cases: Vec<Case> = (seed..seed + count).map(|seed| Case::draw(seed, fault).with_calls(calls)).collect();
         let outcomes = each(&cases, Case::run);
         let (fields, line) = summary(fault, &outcomes.iter().collect::<Vec<_>>());
         println!("{line}");
@@ -111,6 +112,7 @@ fn main() {
     let fields = [
         ("command", command),
         ("seed", seed.to_string()),
+        ("calls", calls.to_string()),
         ("summary", array(summaries.into_iter())),
         ("runs", array(runs.into_iter())),
     ];

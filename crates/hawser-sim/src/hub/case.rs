@@ -121,6 +121,7 @@ pub struct Case {
     pub seed: u64,
     /// What happens.
     pub fault: Fault,
+    calls: u8,
     links: Vec<(LinkSpec, [Duration; 2])>,
 }
 
@@ -131,9 +132,9 @@ pub struct Outcome {
     pub gap: f64,
     /// The same of three seconds before: what this traffic does by itself.
     pub gap_before: f64,
-    /// The same of the call, to the server and back.
+    /// The same of the call that waited longest, to the server and back.
     pub call_gap: [f64; 2],
-    /// Packets of the call that were sent, lost and came twice, both ways.
+    /// Packets of the calls that were sent, lost and came twice, both ways.
     pub sent: [u64; 2],
     /// See `sent`.
     pub lost: [u64; 2],
@@ -182,7 +183,12 @@ impl Case {
             (spec, [(); 2].map(|()| rng.up_to(Duration::from_millis(8))))
         };
         let links = vec![one((8.0, 40.0), (8.0, 30.0)), one((4.0, 20.0), (15.0, 60.0))];
-        Case { seed, fault, links }
+        Case { seed, fault, calls: 1, links }
+    }
+
+    /// The same with this many calls each way, at most 100; one by default.
+    pub fn with_calls(self, calls: u8) -> Self {
+        Case { calls, ..self }
     }
 
     /// Step 2.
@@ -201,13 +207,18 @@ impl Case {
         };
         let down = stream(&mut world, REMOTE, 10, bulk[0]);
         let up = stream(&mut world, LOCAL, 11, bulk[1]);
-        let calls = [LOCAL, REMOTE].map(|from| {
-            let (ends, to, ledger) = (ends(12 + from as u8), 1 - from, Rc::<RefCell<Ledger>>::default());
-            let plan = Plan { from: second(BEGINS), until: second(END - 1.0), ..Plan::steady(CALL.0, CALL.1) };
+        let call = |world: &mut World, from: usize, number: u8| {
+            // 14 is the ping's.
+            let host = if number == 0 { 12 } else { 14 + 2 * number } + from as u8;
+            let (ends, to, ledger) = (ends(host), 1 - from, Rc::<RefCell<Ledger>>::default());
+            let begins = second(BEGINS) + Duration::from_millis(number.into());
+            let plan = Plan { from: begins, until: second(END - 1.0), ..Plan::steady(CALL.0, CALL.1) };
             world.add_host(from, ends[from], Source::new(plan, ends[from], ends[to], Rc::clone(&ledger)));
             world.add_host(to, ends[to], Sink(Rc::clone(&ledger)));
             ledger
-        });
+        };
+        let calls =
+            [LOCAL, REMOTE].map(|from| Vec::from_iter((0..self.calls).map(|number| call(&mut world, from, number))));
         let pinged = ends(14);
         let ping = Ping::new(pinged[LOCAL], pinged[REMOTE], PING, second(BEGINS), second(END - 1.0));
         let ping = world.add_host(LOCAL, pinged[LOCAL], ping);
@@ -221,14 +232,19 @@ impl Case {
         let standby = (world.to_standby - before) as f64 / (FAULT - CALM) / self.links.len() as f64;
         let (claims, lapses) = ((world.claims(ACTIVE) - claims) as f64 / (FAULT - CALM), world.lapses(ACTIVE));
         world.run_until(second(END));
-        Outcome { standby, claims, lapses, ..self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down]) }
+        Outcome {
+            standby,
+            claims,
+            lapses,
+            ..self.judge(&world, calls.map(|way| way.iter().map(|ledger| ledger.take()).collect()), ping, [up, down])
+        }
     }
 
     /// Step 3.
     fn judge(
         &self,
         world: &World,
-        calls: [Ledger; 2],
+        calls: [Vec<Ledger>; 2],
         ping: crate::host::HostId,
         streams: [crate::host::HostId; 2],
     ) -> Outcome {
@@ -239,17 +255,20 @@ impl Case {
         let bytes = |receiver: &crate::tcp::receiver::Receiver, from: f64| {
             receiver.bytes_between(second(from), second(from + 2.0))
         };
+        let sum = |of: &dyn Fn(&Ledger) -> u64| calls.each_ref().map(|way| way.iter().map(of).sum());
         Outcome {
             gap: ms(ping.longest_gap(from, to)),
             gap_before: ms(ping.longest_gap(second(CALM), from)),
-            call_gap: [0, 1].map(|way: usize| ms(calls[way].longest_gap(from, to))),
-            sent: [0, 1].map(|way: usize| calls[way].sent()),
-            lost: [0, 1].map(|way: usize| calls[way].sent() - calls[way].arrivals.len() as u64),
-            twice: [0, 1].map(|way: usize| calls[way].duplicates),
+            call_gap: calls
+                .each_ref()
+                .map(|way| way.iter().map(|call| ms(call.longest_gap(from, to))).fold(0.0, f64::max)),
+            sent: sum(&|call| call.sent()),
+            lost: sum(&|call| call.sent() - call.arrivals.len() as u64),
+            twice: sum(&|call| call.duplicates),
             pings_lost: ping.lost(to - Duration::from_secs(1)),
             streams: receivers.map(|receiver| ms(receiver.longest_gap(from, to))),
             lives: receivers.iter().all(|receiver| bytes(receiver, END - 2.0) > 0 && receiver.corrupt == 0)
-                && calls.iter().all(|ledger| ledger.corrupt == 0),
+                && calls.iter().flatten().all(|ledger| ledger.corrupt == 0),
             moves: world.moved.len(),
             moved_after: after.map_or(f64::NAN, |(at, _)| ms(at.since(second(FAULT)))),
             refused: (0..2).map(|member| world.drops(member).of(hawser_core::drops::DropReason::NotOwner)).sum(),
