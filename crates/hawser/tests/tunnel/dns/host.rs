@@ -26,7 +26,7 @@ const HIDDEN: [&str; 4] = ["sbin/resolvconf", "bin/resolvconf", "bin/resolvectl"
 /// its standard input ends.
 const MOUNTS: &str = r#"
 set -e
-mkdir "$1/etc" && cp -a /etc/. "$1/etc"
+mkdir "$1/etc" && mount -t tmpfs tmpfs "$1/etc" && cp -a /etc/. "$1/etc"
 mount -t overlay -o "lowerdir=$1/usr:/usr" overlay /usr
 mount --bind "$1/etc" /etc
 mount -t tmpfs tmpfs /run
