@@ -3,7 +3,6 @@
 //!
 //! Names and numbers are the API's; what nobody here asks for is left out, as protobuf allows. Written by hand: so
 //! nobody's build needs a compiler of protobuf.
-#![allow(missing_docs, reason = "the API's")]
 
 use prost::{Enumeration, Message, Oneof};
 

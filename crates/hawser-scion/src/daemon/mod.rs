@@ -18,5 +18,4 @@ pub use crate::conn::PortRange;
 
 /// Public for those who stand in for a daemon in tests.
 #[doc(hidden)]
-#[allow(missing_docs, reason = "the reference implementation's")]
 pub mod proto;
