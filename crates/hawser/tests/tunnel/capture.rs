@@ -28,6 +28,9 @@ const UDP_PORT: u16 = 7001;
 const TCP_PORT: u16 = 7002;
 /// Datagrams sent inside the tunnel, each way.
 const DATAGRAMS: usize = 120;
+/// How much longer each is than the one before. The longest fits IPv6's least MTU, the device's until more is known to fit:
+/// a longer one might be sent as fragments, which have no ports.
+const STEP: usize = 10;
 /// Bytes sent on the stream inside the tunnel: some trains.
 const STREAM: usize = 400_000;
 /// More than the initiations a second that a portal answers without a cookie (docs/wire.md).
@@ -137,7 +140,7 @@ fn send_datagrams(lab: &Lab, round: u8) -> Vec<Vec<u8>> {
         let (here, there) = (bind(&lab.local, near_at.clone()), bind(&lab.remote, far_at.clone()));
         for number in 0..DATAGRAMS {
             let up = number % 2 == 0;
-            let mut payload = vec![number as u8; 4 + number * 11];
+            let mut payload = vec![number as u8; 4 + number * STEP];
             payload[..4].copy_from_slice(&[round, u8::from(up), u8::from(near == LOCAL), number as u8]);
             let (from, to, at) = if up { (&here, &there, &far_at) } else { (&there, &here, &near_at) };
             from.send_to(&payload, at).expect("it goes");
