@@ -111,6 +111,9 @@ pub struct World {
     wire: Wire,
     inbox: Inbox,
     events: EventQueue<Happening>,
+    /// When the members, and the peer or its pair, want to be woken: as they said when something last happened to them.
+    members_due: [Option<Time>; 2],
+    peer_due: Option<Time>,
     mtus: [u16; 2],
     /// Which member owned in an epoch.
     owners: BTreeMap<Epoch, usize>,
@@ -186,6 +189,8 @@ impl World {
             wire: Wire::new(MTU),
             inbox: Inbox::default(),
             events: EventQueue::default(),
+            members_due: [None; 2],
+            peer_due: None,
             mtus: [TUN_MTU; 2],
             owners: BTreeMap::new(),
             seed,
@@ -232,6 +237,8 @@ impl World {
     /// Step 1.
     pub fn run_until(&mut self, end: Time) {
         let mut spins = 0;
+        self.settle();
+        (0..2).for_each(|member| self.flush(member));
         while let Some(at) = self.next_at().filter(|at| *at <= end) {
             spins = if at > self.now { 0 } else { spins + 1 };
             assert!(spins < SPIN, "seed {}: time stands still at {:?}", self.seed, self.now);
@@ -245,17 +252,15 @@ impl World {
         self.now = end;
     }
 
-    fn next_at(&mut self) -> Option<Time> {
-        let now = self.now;
-        let members = self.members.iter_mut().filter_map(|member| member.deadline(now)).min();
-        let peer = self.peer.deadline(now).into_iter().chain([self.peer.clock.when(self.pair.poll_timeout())]).min();
-        self.events.next_at().into_iter().chain(members).chain(peer).chain(self.hosts.deadline()).min()
+    fn next_at(&self) -> Option<Time> {
+        let members = self.members_due.into_iter().flatten();
+        self.events.next_at().into_iter().chain(members).chain(self.peer_due).chain(self.hosts.deadline()).min()
     }
 
     fn wake(&mut self) {
         let now = self.now;
         for member in 0..2 {
-            if self.members[member].deadline(now).is_some_and(|at| at <= now) {
+            if self.members_due[member].is_some_and(|at| at <= now) {
                 self.members[member].wake(now, &mut self.inbox);
                 self.flush(member);
             }
@@ -334,7 +339,7 @@ impl World {
                 }));
             }
             if sent.is_empty() {
-                return;
+                break;
             }
             let active = listening(self.pair.status().active.peer.0 as usize);
             for (link, datagram) in sent {
@@ -343,6 +348,8 @@ impl World {
                 self.departs(link, true, due);
             }
         }
+        let pair = self.peer.clock.when(self.pair.poll_timeout());
+        self.peer_due = Some(self.peer.deadline(self.now).map_or(pair, |core| core.min(pair)));
     }
 
     /// Step 2: what a member forwards, says and announces.
@@ -365,6 +372,7 @@ impl World {
             let (at, heard) = self.router.on_announced(self.now, member, &announced);
             self.events.push(at, Happening::Route(heard));
         }
+        self.members_due[member] = self.members[member].deadline(self.now);
     }
 
     /// Step 2: the server's packets go where the router has a route.
