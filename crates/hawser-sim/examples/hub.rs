@@ -88,7 +88,7 @@ fn main() {
         match word.as_str() {
             "--seed" => seed = number(),
             "--cases" => count = number(),
-            "--calls" => calls = number().min(100) as u8,
+            "--calls" => calls = number().try_into().expect("--calls takes 1 to 100"),
             "--json" => file = Some(value),
             "--fault" => only = Some(value),
             _ => panic!("no argument is called {word}"),

@@ -186,8 +186,9 @@ impl Case {
         Case { seed, fault, calls: 1, links }
     }
 
-    /// The same with this many calls each way, at most 100; one by default.
+    /// The same with this many calls each way; one by default. Panics unless it is 1 to 100: each has addresses of its own.
     pub fn with_calls(self, calls: u8) -> Self {
+        assert!((1..=100).contains(&calls), "{calls} calls");
         Case { calls, ..self }
     }
 

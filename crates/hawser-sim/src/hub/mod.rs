@@ -237,6 +237,7 @@ impl World {
     /// Step 1.
     pub fn run_until(&mut self, end: Time) {
         let mut spins = 0;
+        // Who holds the world may have changed the peer meanwhile.
         self.settle();
         (0..2).for_each(|member| self.flush(member));
         while let Some(at) = self.next_at().filter(|at| *at <= end) {
