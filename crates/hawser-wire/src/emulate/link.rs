@@ -27,8 +27,9 @@ use crate::netlink::End;
 /// An Ethernet packet. Source: RFC 894.
 const DEFAULT_MTU: u32 = 1500;
 /// Packets the kernel keeps for us between two wakes, at most. It is emptied at every wake, and so no queue of the
-/// link: only room for what comes while the thread waits for a processor.
-const TUN_QUEUE_PACKETS: u32 = 1000;
+/// link: only room for what comes while the thread waits for a processor, 0.2 s of a gigabit. What it had no room for
+/// would be lost without the model, by a stream of CUBIC with a third of its rate.
+const TUN_QUEUE_PACKETS: u32 = 16_384;
 
 /// What an emulated link shall be. Plain data.
 #[derive(Clone, Debug)]
