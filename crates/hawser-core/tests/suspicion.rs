@@ -119,3 +119,39 @@ fn a_short_path_that_both_ends_suspected_is_trusted_again_beside_a_long_one() {
     let doubted: Vec<(u64, u32)> = (0..24).map(|seed| (seed, doubted_after_losses(seed))).collect();
     assert!(doubted.iter().all(|(_, millis)| *millis <= 300), "ms of 3,000, by seed: {doubted:?}");
 }
+
+/// For how many ms an end doubts the only path after 300 ms in which datagrams waited for 150 more and half were lost:
+/// a flood of a stranger's filled the peer's socket.
+fn doubted_after_a_flood(mut seed: u64) -> u32 {
+    let mut world = World::new(&[0], 1);
+    world.delay = ms(1);
+    let mut world = world.settled();
+    let talk = |world: &mut World, millis: u16| {
+        let mut doubted = 0;
+        for number in 0..millis {
+            [LOCAL, REMOTE].iter().for_each(|end| world.inner(*end, number, 1_000));
+            world.run(ms(1));
+            doubted += u32::from([LOCAL, REMOTE].iter().any(|end| world.active(*end) == 0));
+        }
+        doubted
+    };
+    talk(&mut world, 500);
+    let ends = world.now + ms(300);
+    world.rule = Box::new(move |now, _| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match (now < ends, (seed >> 33) % 2) {
+            (false, _) => Fate::Pass,
+            (true, 0) => Fate::Drop,
+            (true, _) => Fate::Delay(ms(150)),
+        }
+    });
+    talk(&mut world, 300);
+    talk(&mut world, 2_000)
+}
+
+/// Each acknowledges what came late, until its quota is used up; then each asks, and none has an answer left.
+#[test]
+fn two_ends_that_suspect_their_only_path_answer_each_other() {
+    let doubted: Vec<(u64, u32)> = (0..24).map(|seed| (seed, doubted_after_a_flood(seed))).collect();
+    assert!(doubted.iter().all(|(_, millis)| *millis <= 450), "ms of 2,000, by seed: {doubted:?}");
+}

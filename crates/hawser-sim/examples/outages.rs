@@ -1,6 +1,7 @@
-//! Outages of one link of two, drawn by seed: when its path is active again, and what is sent on it meanwhile.
+//! Outages of one link of two, or of the only one, drawn by seed: when its path is active again, and what is sent on it
+//! meanwhile.
 //!
-//! `cargo run --release -p hawser-sim --example outages -- [--seed 0] [--cases 200] [--json FILE]`
+//! `cargo run --release -p hawser-sim --example outages -- [--links 2] [--seed 0] [--cases 200] [--json FILE]`
 //!
 //! Those that do not hold come last. The file has every run, with commit, date and machine.
 
@@ -31,7 +32,7 @@ fn run(outage: &Outage, verdict: &Verdict) -> String {
 }
 
 fn main() {
-    let (mut seed, mut cases, mut file) = (0, 200, None);
+    let (mut seed, mut cases, mut file, mut draw) = (0, 200, None, Outage::draw as fn(u64) -> Outage);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -39,11 +40,14 @@ fn main() {
         match word.as_str() {
             "--seed" => seed = count(),
             "--cases" => cases = count(),
+            "--links" if value == "1" => draw = Outage::draw_alone,
+            "--links" if value == "2" => draw = Outage::draw,
+            "--links" => panic!("--links needs 1 or 2, not {value}"),
             "--json" => file = Some(value),
             _ => panic!("no argument is called {word}"),
         }
     }
-    let outages: Vec<Outage> = (seed..seed + cases).map(Outage::draw).collect();
+    let outages: Vec<Outage> = (seed..seed + cases).map(draw).collect();
     let verdicts = each(&outages, Outage::run);
     let mut all: Vec<_> = outages.iter().zip(&verdicts).collect();
     all.sort_by_key(|(_, verdict)| !verdict.holds());
@@ -53,9 +57,9 @@ fn main() {
     let late = back.iter().filter(|back| **back > BACK_WITHIN).count();
     let loud = verdicts.iter().filter(|verdict| verdict.bits.iter().any(|bits| *bits > INACTIVE_BITS)).count();
     let again = verdicts.iter().filter(|verdict| verdict.down_again).count();
-    let [median, worst] = [0.5, 1.0].map(|share| quantile(&back, share));
+    let [median, p90, worst] = [0.5, 0.9, 1.0].map(|share| quantile(&back, share));
     println!(
-        "{cases} outages: {late} late (median {median:.2} s, worst {worst:.2} s), {loud} too loud, {again} down again"
+        "{cases} outages: {late} late (median {median:.2} s, 9 of 10 {p90:.2} s, worst {worst:.2} s), {loud} too loud, {again} down again"
     );
     let Some(file) = file else { return };
     let summary = object(&[
@@ -64,6 +68,7 @@ fn main() {
         ("loud", loud.to_string()),
         ("down_again", again.to_string()),
         ("back_median_s", number(median)),
+        ("back_p90_s", number(p90)),
         ("back_worst_s", number(worst)),
         ("inactive_bits_worst", number(quantile(&bits, 1.0))),
     ]);

@@ -1,7 +1,7 @@
-//! One link of two is away for a while: how soon it is used again, and what is sent on it meanwhile.
+//! One link of two, or the only one, is away for a while: how soon it is used again, and what is sent on it meanwhile.
 //!
 //! 1. [`Outage::draw`] draws by a seed how the links are, when the outage is and how long, whether the link keeps what
-//!    it holds, and what goes on beside.
+//!    it holds, and what goes on beside; [`Outage::draw_alone`] the same of a link without another.
 //! 2. [`Outage::run`] looks at both ends of the path every 10 ms.
 //! 3. A [`Verdict`] says when both ends had it active again, and the most that a second of an inactive path had.
 
@@ -19,8 +19,6 @@ use std::collections::VecDeque;
 pub const BACK_WITHIN: f64 = 1.0;
 /// An inactive path sends at most this number of bits in any second, in either direction.
 pub const INACTIVE_BITS: f64 = 10_000.0;
-/// The link with the outage; the other one stays.
-const LINK: usize = 1;
 /// What is drawn from: Mbit/s, round trips in ms, queues in ms at the rate.
 const DOWN: (f64, f64) = (1.0, 60.0);
 const UP: (f64, f64) = (0.3, 20.0);
@@ -30,6 +28,8 @@ const QUEUE: (f64, f64) = (50.0, 300.0);
 const AT_START: (f64, f64) = (0.0, 0.5);
 const LATER: (f64, f64) = (3.0, 8.0);
 const LASTS: (f64, f64) = (0.3, 20.0);
+/// The same of a link that is alone: a path is down after 1.5 s, and asked as rarely as any.
+const LASTS_ALONE: (f64, f64) = (0.1, 3.0);
 /// The time between two looks at it, and how long after the return they go on, s.
 const STEP: f64 = 0.01;
 const AFTER: f64 = 6.0;
@@ -43,6 +43,20 @@ pub enum Load {
     Down,
     /// An upload.
     Up,
+    /// Both.
+    Both,
+}
+
+impl Load {
+    /// The hosts' last bytes, and whether they download.
+    fn ways(self) -> &'static [(u8, bool)] {
+        match self {
+            Load::Idle => &[],
+            Load::Down => &[(10, true)],
+            Load::Up => &[(10, false)],
+            Load::Both => &[(10, true), (11, false)],
+        }
+    }
 }
 
 /// An outage. A plain value.
@@ -50,8 +64,8 @@ pub enum Load {
 pub struct Outage {
     /// Decides everything.
     pub seed: u64,
-    /// The one that stays, and the other.
-    pub links: [LinkSpec; 2],
+    /// The last one is away; one before it stays.
+    pub links: Vec<LinkSpec>,
     /// What is sent meanwhile is kept, as far as the queue holds it; else it vanishes.
     pub keeps: bool,
     /// When it begins, s.
@@ -84,7 +98,7 @@ impl Outage {
     /// Step 1.
     pub fn draw(seed: u64) -> Self {
         let mut rng = Seeded::new(seed);
-        let links = [link_of(&mut rng), link_of(&mut rng)];
+        let links = vec![link_of(&mut rng), link_of(&mut rng)];
         let (least, most) = if rng.chance(0.5) { AT_START } else { LATER };
         Outage {
             seed,
@@ -96,13 +110,32 @@ impl Outage {
         }
     }
 
+    /// Step 1, of a link that is alone.
+    pub fn draw_alone(seed: u64) -> Self {
+        let mut rng = Seeded::new(seed);
+        Outage {
+            seed,
+            links: vec![link_of(&mut rng)],
+            begin: LATER.0 + rng.unit() * (LATER.1 - LATER.0),
+            lasts: rng.log_between(LASTS_ALONE.0, LASTS_ALONE.1),
+            keeps: rng.chance(0.5),
+            load: [Load::Down, Load::Up, Load::Both][rng.below(3) as usize],
+        }
+    }
+
+    /// The link that is away.
+    fn away(&self) -> usize {
+        self.links.len() - 1
+    }
+
     fn network(&self) -> Network {
+        let away = self.away();
         let (goes, comes) =
-            if self.keeps { (Act::Stall(LINK), Act::Resume(LINK)) } else { (Act::Cut(LINK), Act::Heal(LINK)) };
+            if self.keeps { (Act::Stall(away), Act::Resume(away)) } else { (Act::Cut(away), Act::Heal(away)) };
         Network {
             name: self.to_string(),
             seed: self.seed,
-            links: self.links.to_vec(),
+            links: self.links.clone(),
             acts: vec![(self.begin, goes), (self.begin + self.lasts, comes)],
             seconds: self.begin + self.lasts + AFTER,
             ..Network::default()
@@ -113,19 +146,19 @@ impl Outage {
     pub fn run(&self) -> Verdict {
         let network = self.network();
         let mut world = network.bond();
-        if self.load != Load::Idle {
-            let question = Question { congestion: Congestion::Cubic, down: self.load == Load::Down };
-            let plan = Transfer::bulk(second(0.2), second(network.seconds));
-            put_transfers(&mut world, question, 10, &[plan], self.seed);
+        let plan = Transfer::bulk(second(0.2), second(network.seconds));
+        for (host, down) in self.load.ways() {
+            let question = Question { congestion: Congestion::Cubic, down: *down };
+            put_transfers(&mut world, question, *host, &[plan], self.seed);
         }
         let (mut verdict, mut windows) = (Verdict::default(), [Window::default(), Window::default()]);
         let returns = self.begin + self.lasts;
         for step in 0..(network.seconds / STEP) as u64 {
             let at = step as f64 * STEP;
             world.run_until(second(at));
-            let states = states(&world);
+            let states = states(&world, self.away());
             for (side, window) in windows.iter_mut().enumerate() {
-                let link = &world.links[LINK];
+                let link = &world.links[self.away()];
                 let counters = if side == LOCAL { link.up.counters } else { link.down.counters };
                 let inactive = states[side].is_some_and(|state| state != HealthState::Active);
                 window.look(at, counters.offered_bytes, inactive);
@@ -140,10 +173,10 @@ impl Outage {
 }
 
 /// How each end sees the path of the link.
-fn states(world: &World) -> [Option<HealthState>; 2] {
+fn states(world: &World, link: usize) -> [Option<HealthState>; 2] {
     let sessions = [LOCAL, REMOTE].map(|side| world.portals[side].session(world.now));
     let local = sessions[LOCAL].as_ref().and_then(|session| {
-        session.paths.iter().filter(|path| usize::from(path.link.0) == LINK).max_by_key(|path| path.id.0)
+        session.paths.iter().filter(|path| usize::from(path.link.0) == link).max_by_key(|path| path.id.0)
     });
     let Some(local) = local else { return [None, None] };
     let id: PathId = local.id;
@@ -192,7 +225,7 @@ impl Window {
 
 impl std::fmt::Display for Outage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let link = &self.links[LINK];
+        let link = &self.links[self.away()];
         let mbit = |bits: u64| bits as f64 / 1e6;
         write!(
             f,

@@ -141,9 +141,9 @@ pub const TOKEN_LIFE: Duration = Duration::from_secs(60);
 pub const INACTIVE_RATE: u64 = 300;
 /// Bytes that may go at once: a challenge, a response, and a few acknowledgements of 70 to 130 bytes.
 pub const INACTIVE_BURST: u64 = 400;
-/// Of them, what acknowledgements of a suspect path leave for the question whether it lives: three pings. One that is
-/// suspected while it receives at 200 Mbit/s owes more than the quota takes: no ping would ever go, and it could only
-/// return by going down.
+/// Of them, what acknowledgements of a suspect path leave for the question whether it lives, and for its answer: three
+/// pings. One that is suspected while it receives at 200 Mbit/s owes more than the quota takes: no ping would ever go, and
+/// it could only return by going down.
 pub const INACTIVE_RESERVE: u64 = 200;
 
 // Path MTU.

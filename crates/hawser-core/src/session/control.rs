@@ -202,6 +202,7 @@ impl Session {
             head.encode(path.received.ack_ranges(), budget, out)?;
             path.received.on_ack_sent();
             path.wants.ack = !mine && path.health.suspect_since().is_some();
+            path.wants.answer = false;
             if mine {
                 written.acked = Some(largest);
             }

@@ -140,7 +140,8 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         match frame {
-            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Padding(_) => {}
+            Frame::Ping => self.paths[index].wants.answer = true,
             Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
                 Some(name) => self.on_name(&name),
                 None => self.on_reserved(now, index, &frame, cx.drops),

@@ -65,6 +65,8 @@ pub(super) struct Wants {
     /// Acknowledgements of what came by this path while it is suspect, that another has carried already: that one may
     /// be far slower, and the peer would suspect this one for it.
     pub ack: bool,
+    /// The acknowledgement of a ping: the peer may have asked whether the path lives.
+    pub answer: bool,
     /// The echo of a challenge, by the way that it came.
     pub response: Option<(Token, Route)>,
     /// A challenge of our own, and where to.

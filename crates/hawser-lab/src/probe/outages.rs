@@ -75,13 +75,15 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
     let portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
     let running = Running { portals, bond };
     let whole = end_of(outage);
-    let flow = match outage.load {
-        Load::Idle => None,
-        Load::Down => Some(Flow::Down),
-        Load::Up => Some(Flow::Up),
+    let flows: &[Flow] = match outage.load {
+        Load::Idle => &[],
+        Load::Down => &[Flow::Down],
+        Load::Up => &[Flow::Up],
+        Load::Both => &[Flow::Down, Flow::Up],
     };
     let start = Moment::now();
-    let transfer = flow.map(|flow| running.bond.transfer(flow, Over::Tunnel, whole).start()).transpose()?;
+    let starting = flows.iter().map(|flow| running.bond.transfer(*flow, Over::Tunnel, whole).start());
+    let transfers = starting.collect::<Result<Vec<_>, _>>()?;
     let looks = thread::scope(|scope| {
         let looking = scope.spawn(|| look(&running, start, whole));
         let suffered = away(&running, outage, start);
@@ -89,7 +91,7 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
         suffered.map(|()| looks)
     })?;
     // A stream that broke is none of this case's figures.
-    if let Some(Err(error)) = transfer.map(hawser_wire::traffic::RunningTcp::finish) {
+    for error in transfers.into_iter().filter_map(|transfer| transfer.finish().err()) {
         tracing::info!(%error, seed = outage.seed, "stream beside an outage ended early");
     }
     Ok(looks)

@@ -12,6 +12,8 @@ use std::time::Duration;
 const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
 /// Bytes of one that is worth waiting for where a path's quota is used up: with response, challenge and a few ranges.
 const USUAL_CONTROL: usize = 96;
+/// Bytes of a PING frame.
+const PING_LEN: usize = 1;
 
 /// Why a path does not say what it has to. Nothing is in its way at first; its path owns it.
 #[derive(Default)]
@@ -64,12 +66,20 @@ impl Path {
             return usize::MAX;
         }
         let taken = self.on_wire(DATA_HEADER_LEN + TAG_LEN) + self.reserve();
-        self.quota.room(now).0.saturating_sub(taken.0) as usize
+        let room = self.quota.room(now).0.saturating_sub(taken.0) as usize;
+        if self.is_asked() { room.min(USUAL_CONTROL - DATA_HEADER_LEN - TAG_LEN - PING_LEN) } else { room }
     }
 
-    /// What acknowledgements leave of the quota for the question whether the path lives.
+    /// What acknowledgements leave of the quota for the question whether the path lives; its answer takes of that, too.
     fn reserve(&self) -> ByteCount {
-        ByteCount(if self.health.state() == HealthState::Suspect { INACTIVE_RESERVE } else { 0 })
+        let saves = self.health.state() == HealthState::Suspect && !self.is_asked();
+        ByteCount(if saves { INACTIVE_RESERVE } else { 0 })
+    }
+
+    /// Whether it is asked if it lives, by the peer or in the next datagram: where both ends suspect it, an
+    /// acknowledgement that waited until no question needs the quota would be waited for by both.
+    fn is_asked(&self) -> bool {
+        self.wants.ping || self.wants.answer
     }
 
     /// Bytes of an IP packet with a datagram of `size`.
