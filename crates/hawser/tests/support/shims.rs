@@ -131,8 +131,10 @@ impl Host {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// All that a shim changes in its host, as others see it.
+    /// All that a shim changes in its host, as others see it. The kernel tells in its own time that a link which was
+    /// just set up has a carrier: before, the link and its routes are shown without.
     pub fn system(&self) -> String {
+        self.until("links with a carrier", |host| !host.ip("link").contains("NO-CARRIER"));
         let questions =
             ["link", "addr", "-4 route show table all", "-6 route show table all", "rule", "-6 rule", "mptcp endpoint"];
         let mut seen: String = questions.iter().map(|question| self.ip(question)).collect();
