@@ -207,24 +207,23 @@ pub fn running() -> Result<Vec<String>, LabError> {
 /// # Errors
 /// Where there is none of this name, it does not answer, or it cannot do what it was told.
 pub fn ask(name: &str, order: &Order) -> Result<Answer, LabError> {
+    let not_up = || LabError::Network { network: name.to_owned(), fault: "it is not up".to_owned() };
     let asking = |error: io::Error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            LabError::Network { network: name.to_owned(), fault: "it is not up".to_owned() }
-        }
+        // A process that ends resets what it has not read.
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => not_up(),
         _ => LabError::system(format!("ask network {name}"), error),
     };
     let address = SocketAddr::from_abstract_name(format!("{PREFIX}{name}")).map_err(asking)?;
     let mut stream = UnixStream::connect_addr(&address).map_err(asking)?;
     stream.set_read_timeout(Some(ANSWERING)).map_err(asking)?;
-    write_line(&stream, order).map_err(asking)?;
     let mut text = String::new();
-    match stream.read_to_string(&mut text) {
-        // A process that ends resets what it has not read.
-        Err(error) if *order == Order::Down && error.kind() == io::ErrorKind::ConnectionReset => {}
-        other => drop(other.map_err(asking)?),
-    }
-    if *order == Order::Down && text.is_empty() {
-        return Ok(Answer::Done);
+    let answered = write_line(&stream, order).and_then(|()| stream.read_to_string(&mut text)).map_err(asking);
+    match answered {
+        // As it was told.
+        Ok(0) | Err(LabError::Network { .. }) if *order == Order::Down => return Ok(Answer::Done),
+        Ok(0) => return Err(not_up()),
+        Ok(_) => {}
+        Err(error) => return Err(error),
     }
     match serde_json::from_str(&text) {
         Ok(Answer::Failed(fault)) => Err(LabError::Network { network: name.to_owned(), fault }),
