@@ -2,8 +2,8 @@
 //! meanwhile.
 //!
 //! 1. Outages are drawn seed after seed, by the simulator's own generator: what is measured here can be looked at there
-//!    (`cargo run --release -p hawser-sim --example outages SEED SEED+1`). A case's `x` is its seed; a repetition adds
-//!    ten.
+//!    (`cargo run --release -p hawser-sim --example outages -- --seed SEED --cases 1`). A case's `x` is its seed; a
+//!    repetition adds ten.
 //! 2. The link keeps what it holds (its rate is zero) or loses it (a black hole), idle or beside a stream of the
 //!    kernel's TCP.
 //! 3. Both portals are asked every 20 ms. Their answers are up to 200 ms old, so a return is told that much late at
