@@ -59,7 +59,8 @@ fn main() {
     let again = verdicts.iter().filter(|verdict| verdict.down_again).count();
     let [median, p90, worst] = [0.5, 0.9, 1.0].map(|share| quantile(&back, share));
     println!(
-        "{cases} outages: {late} late (median {median:.2} s, 9 of 10 {p90:.2} s, worst {worst:.2} s), {loud} too loud, {again} down again"
+        "{cases} outages: {late} late (median {median:.2} s, 9 of 10 {p90:.2} s, worst {worst:.2} s), {loud} too loud, \
+         {again} down again"
     );
     let Some(file) = file else { return };
     let summary = object(&[

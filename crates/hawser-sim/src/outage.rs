@@ -28,7 +28,7 @@ const QUEUE: (f64, f64) = (50.0, 300.0);
 const AT_START: (f64, f64) = (0.0, 0.5);
 const LATER: (f64, f64) = (3.0, 8.0);
 const LASTS: (f64, f64) = (0.3, 20.0);
-/// The same of a link that is alone: a path is down after 1.5 s, and asked as rarely as any.
+/// The same of a link without another, whose path is suspect for 1.5 s before it is down.
 const LASTS_ALONE: (f64, f64) = (0.1, 3.0);
 /// The time between two looks at it, and how long after the return they go on, s.
 const STEP: f64 = 0.01;
@@ -123,8 +123,8 @@ impl Outage {
         }
     }
 
-    /// The link that is away.
-    fn away(&self) -> usize {
+    /// The link that is away, counted from 0.
+    pub fn away(&self) -> usize {
         self.links.len() - 1
     }
 

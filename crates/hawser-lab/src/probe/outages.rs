@@ -25,8 +25,6 @@ use crate::topology::{Bond, Flow, LinkPlan, Over};
 
 /// Outages a repetition: as many as the scenario has cases, which shows both kinds, idle and loaded, several times.
 const OUTAGES: u64 = 10;
-/// The link that goes, counted from 0; the other one stays. Source: the simulator's generator.
-const LINK: usize = 1;
 /// From one look to the next.
 const GLANCE: Duration = Duration::from_millis(20);
 /// How old an answer of a portal may be, and two looks. Source: the portal reports to its control side five times a
@@ -85,7 +83,7 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
     let starting = flows.iter().map(|flow| running.bond.transfer(*flow, Over::Tunnel, whole).start());
     let transfers = starting.collect::<Result<Vec<_>, _>>()?;
     let looks = thread::scope(|scope| {
-        let looking = scope.spawn(|| look(&running, start, whole));
+        let looking = scope.spawn(|| look(&running, outage.away(), start, whole));
         let suffered = away(&running, outage, start);
         let looks = looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         suffered.map(|()| looks)
@@ -104,7 +102,7 @@ fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> LinkPlan {
 
 /// The link goes, and returns.
 fn away(running: &Running, outage: &Outage, start: Moment) -> Result<(), LabError> {
-    let link = &running.bond.links()[LINK];
+    let link = &running.bond.links()[outage.away()];
     let rates = Way::BOTH.map(|way| link.settings(way).rate);
     (start + begin_of(outage)).sleep_until();
     if outage.keeps {
@@ -140,8 +138,8 @@ fn end_of(outage: &Outage) -> Duration {
 }
 
 /// Step 3.
-fn look(running: &Running, start: Moment, whole: Duration) -> Vec<Look> {
-    let link = &running.bond.links()[LINK];
+fn look(running: &Running, away: usize, start: Moment, whole: Duration) -> Vec<Look> {
+    let link = &running.bond.links()[away];
     let mut looks = Vec::new();
     let mut next = start;
     while next < start + whole {

@@ -27,8 +27,8 @@ use crate::netlink::End;
 /// An Ethernet packet. Source: RFC 894.
 const DEFAULT_MTU: u32 = 1500;
 /// Packets the kernel keeps for us between two wakes, at most. It is emptied at every wake, and so no queue of the
-/// link: only room for what comes while the thread waits for a processor, 0.2 s of a gigabit. What it had no room for
-/// would be lost without the model, by a stream of CUBIC with a third of its rate.
+/// link: only room for what comes while the thread waits for a processor, 0.2 s of a gigabit. A packet for
+/// which it has no room is dropped, and no counter of the link's has it.
 const TUN_QUEUE_PACKETS: u32 = 16_384;
 
 /// What an emulated link shall be. Plain data.
