@@ -5,7 +5,7 @@ const BITS: u32 = 11;
 /// The largest shift: figures end at 2^41, which is 2 Tbit/s in bits a second and 25 days in microseconds.
 const SHIFT_MAX: u32 = 30;
 
-/// A figure, or that there is none. Nothing by default, which is all zeroes: fresh memory holds nothing. Plain value.
+/// A figure, or that there is none. Nothing by default. Plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compact(u16);
 

@@ -4,15 +4,15 @@
 //!    empty.
 //! 2. [`History::read`] gives the newest rows of the paths that are asked for.
 //!
-//! All of it is one block for [`PATHS`] paths. A path that comes when all have one takes the room of the path that was
-//! not seen for longest; where all were seen lately it gets none, and is counted.
+//! There is room for [`PATHS`] paths. One that comes when all is taken has the room of the path that was not seen for
+//! longest; where all were seen lately it gets none, and is counted.
 
 use std::collections::BTreeSet;
 
 use super::compact::Compact;
 use crate::api::{self, HistoryQuestion, METRICS, PathHistory, SCHEMA, Span};
 
-/// Paths that there is room for: 3.5 MiB, of which only what was written takes memory.
+/// Paths that there is room for: 3.5 MiB where all of it is taken.
 pub const PATHS: usize = 40;
 /// Rows of a path, of both spans.
 const ROWS: usize = (Span::Hour.rows() + Span::Day.rows()) as usize;
@@ -37,10 +37,12 @@ pub struct Key {
     pub place: usize,
 }
 
-/// A path that has room. Owned by its history, at the place of its figures.
+/// A path that has room. Owned by its history.
 #[derive(Debug)]
 struct Slot {
     key: Key,
+    /// The hour's rows, then the day's ([`place`]).
+    figures: Box<[Compact]>,
     /// The first and the last second that were written.
     first: u64,
     last: u64,
@@ -49,18 +51,10 @@ struct Slot {
 }
 
 /// The history of all paths. Empty at first; the control thread owns it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct History {
-    figures: Box<[Compact]>,
     slots: Vec<Slot>,
     unrecorded: BTreeSet<Key>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        // Zeroes, which the system gives when they are written.
-        Self { figures: vec![Compact::NONE; PATHS * FIGURES].into(), slots: Vec::new(), unrecorded: BTreeSet::new() }
-    }
 }
 
 impl History {
@@ -72,23 +66,24 @@ impl History {
             }
             return;
         };
-        let (slot, figures) = (&mut self.slots[at], &mut self.figures[at * FIGURES..][..FIGURES]);
+        let slot = &mut self.slots[at];
         if second <= slot.last && slot.last > slot.first {
             return;
         }
         for missed in (slot.last + 1..second).rev().take(Span::Hour.rows() as usize) {
-            figures[place(Span::Hour, missed)..][..METRICS.len()].fill(Compact::NONE);
+            slot.figures[place(Span::Hour, missed)..][..METRICS.len()].fill(Compact::NONE);
         }
         let (before, minute) = (slot.last / Span::Day.step_s(), second / Span::Day.step_s());
         if minute > before {
-            figures[place(Span::Day, before)..][..METRICS.len()].copy_from_slice(&slot.mean());
+            let mean = slot.mean();
+            slot.figures[place(Span::Day, before)..][..METRICS.len()].copy_from_slice(&mean);
             for missed in (before + 1..minute).rev().take(Span::Day.rows() as usize) {
-                figures[place(Span::Day, missed)..][..METRICS.len()].fill(Compact::NONE);
+                slot.figures[place(Span::Day, missed)..][..METRICS.len()].fill(Compact::NONE);
             }
             (slot.sums, slot.counts) = Default::default();
         }
         for (at, figure) in row.iter().enumerate() {
-            figures[place(Span::Hour, second) + at] = (*figure).into();
+            slot.figures[place(Span::Hour, second) + at] = (*figure).into();
             if let Some(figure) = figure {
                 slot.sums[at] = Some(slot.sums[at].unwrap_or(0).saturating_add(*figure));
                 slot.counts[at] += 1;
@@ -102,19 +97,16 @@ impl History {
         if let Some(at) = self.slots.iter().position(|slot| slot.key == *key) {
             return Some(at);
         }
-        let fresh =
-            Slot { key: key.clone(), first: second, last: second, sums: Row::default(), counts: Default::default() };
         if self.slots.len() < PATHS {
-            self.slots.push(fresh);
+            self.slots.push(Slot::new(second, key));
             return Some(self.slots.len() - 1);
         }
         let (at, oldest) = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.last)?;
         if oldest.last + ABSENT_S > second {
             return None;
         }
-        self.slots[at] = fresh;
+        self.slots[at] = Slot::new(second, key);
         self.unrecorded.remove(key);
-        self.figures[at * FIGURES..][..FIGURES].fill(Compact::NONE);
         Some(at)
     }
 
@@ -125,11 +117,11 @@ impl History {
             peer.as_ref().is_none_or(|peer| *peer == slot.key.peer)
                 && path.as_ref().is_none_or(|path| *path == slot.key.path)
         };
-        let meant: Vec<(usize, &Slot)> = self.slots.iter().enumerate().filter(|(_, slot)| is_meant(slot)).collect();
+        let meant: Vec<&Slot> = self.slots.iter().filter(is_meant).collect();
         let most = ANSWER_ROWS / (meant.len() as u64).max(1);
         let rows = last.unwrap_or(span.rows()).min(span.rows()).min(most).min(second / span.step_s() + 1);
         let end = second / span.step_s();
-        let paths = meant.into_iter().map(|(at, slot)| self.path(at, slot, *span, end + 1 - rows..end + 1)).collect();
+        let paths = meant.into_iter().map(|slot| slot.path(*span, end + 1 - rows..end + 1)).collect();
         api::History {
             schema: SCHEMA,
             step_s: span.step_s(),
@@ -139,24 +131,36 @@ impl History {
             unrecorded: self.unrecorded.len(),
         }
     }
+}
 
-    fn path(&self, at: usize, slot: &Slot, span: Span, rows: std::ops::Range<u64>) -> PathHistory {
-        let figures = &self.figures[at * FIGURES..][..FIGURES];
-        let seen = slot.first / span.step_s()..slot.last / span.step_s();
-        let present = slot.mean();
+impl Slot {
+    fn new(second: u64, key: &Key) -> Self {
+        let figures = vec![Compact::NONE; FIGURES].into();
+        Self {
+            key: key.clone(),
+            figures,
+            first: second,
+            last: second,
+            sums: Row::default(),
+            counts: Default::default(),
+        }
+    }
+
+    /// These rows of a span.
+    fn path(&self, span: Span, rows: std::ops::Range<u64>) -> PathHistory {
+        let seen = self.first / span.step_s()..self.last / span.step_s();
+        let present = self.mean();
         let figure = |row: u64, metric: usize| match span {
             // The minute that is not over yet.
             Span::Day if row == seen.end => present[metric].get(),
             _ if row < seen.start || row > seen.end => None,
-            _ => figures[place(span, row) + metric].get(),
+            _ => self.figures[place(span, row) + metric].get(),
         };
         let column = |metric| rows.clone().map(|row| figure(row, metric)).collect();
-        let Key { peer, path, place } = slot.key.clone();
+        let Key { peer, path, place } = self.key.clone();
         PathHistory { peer, path, place, columns: (0..METRICS.len()).map(column).collect() }
     }
-}
 
-impl Slot {
     /// The mean of the minute's seconds so far.
     fn mean(&self) -> [Compact; METRICS.len()] {
         std::array::from_fn(|at| self.sums[at].map(|sum| sum / self.counts[at].max(1)).into())
@@ -240,6 +244,7 @@ mod tests {
         let read = history.read(&HistoryQuestion::default(), 3_999, 0);
         let rows: usize = read.paths.iter().map(|path| path.columns[0].len()).sum();
         assert!(rows as u64 <= ANSWER_ROWS && rows > 10_000, "{rows}");
-        assert!(size_of_val(&*history.figures) <= 3_700_000);
+        let memory: usize = history.slots.iter().map(|slot| size_of_val(&*slot.figures)).sum();
+        assert!(memory <= 3_700_000, "{memory}");
     }
 }
