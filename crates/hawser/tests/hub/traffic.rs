@@ -8,8 +8,8 @@ use std::time::Duration;
 use hawser_lab::hub::SERVER;
 use hawser_wire::Moment;
 use hawser_wire::traffic::{
-    Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, PingReport, Reliable, RunningDuplex,
-    RunningFlows, RunningPing, Stack, Towards, UdpReport,
+    Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, Reliable, RunningDuplex, RunningFlows,
+    RunningPing, Stack, Towards, UdpReport,
 };
 use serde::Serialize;
 
@@ -66,9 +66,11 @@ pub struct Noticed {
     /// The same before the harm, in as long a time or in what there was: what this traffic does to a ping by itself.
     pub gap_before_ms: f64,
     pub pings_lost: usize,
-    /// The longest silence in any call.
+    /// The longest silence in any call, and when it began.
     pub call_gap_up_ms: f64,
+    pub call_gap_up_at_ms: f64,
     pub call_gap_down_ms: f64,
+    pub call_gap_down_at_ms: f64,
     /// Datagrams of the calls.
     pub lost_up: u64,
     pub lost_down: u64,
@@ -138,20 +140,26 @@ impl Traffic {
         let (up, down) = (self.up.finish().expect("a report"), self.down.finish().expect("a report"));
         let conversations = self.conversations.finish();
         let longest = |way: fn(&DuplexReport) -> &UdpReport| {
-            calls.iter().map(|call| longest_gap(way(call).arrivals.iter().map(|one| one.received), before, end)).max()
+            let arrivals = |call| way(call).arrivals.iter().map(|one| one.received);
+            calls.iter().map(|call| longest_gap(arrivals(call), before, end)).max().unwrap_or((Duration::ZERO, before))
         };
+        let at = |moment: Moment| (millis(moment - before) - millis(harm - before)).round();
         let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
-        let (gap, gap_at) = gap(&ping, before, over);
+        let answers = ping.echoes.iter().map(|echo| echo.sent + echo.round_trip);
+        let (gap, gap_at) = longest_gap(answers.clone(), before, over);
+        let ((call_gap_up, up_at), (call_gap_down, down_at)) = (longest(upward), longest(downward));
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
             gap_ms: millis(gap),
-            gap_at_ms: (millis(gap_at - before) - millis(harm - before)).round(),
-            gap_before_ms: millis(self::gap(&ping, as_long, before).0),
+            gap_at_ms: at(gap_at),
+            gap_before_ms: millis(longest_gap(answers, as_long, before).0),
             pings_lost: ping.lost(),
-            call_gap_up_ms: longest(upward).map_or(0.0, millis),
-            call_gap_down_ms: longest(downward).map_or(0.0, millis),
+            call_gap_up_ms: millis(call_gap_up),
+            call_gap_up_at_ms: at(up_at),
+            call_gap_down_ms: millis(call_gap_down),
+            call_gap_down_at_ms: at(down_at),
             lost_up: sum(upward, UdpReport::lost),
             lost_down: sum(downward, UdpReport::lost),
             twice_up: sum(upward, UdpReport::duplicates),
@@ -180,20 +188,11 @@ fn is_dead(flow: &FlowReport, harm: Moment, end: Moment) -> bool {
     flow.broken.is_some() || flow.timeline.bytes_between(harm + ms(1_000), end) == 0
 }
 
-/// The longest time without an answer, and when it began.
-fn gap(ping: &PingReport, from: Moment, to: Moment) -> (Duration, Moment) {
-    gaps(ping.echoes.iter().map(|echo| echo.sent + echo.round_trip), from, to).max().unwrap_or((Duration::ZERO, from))
-}
-
-fn longest_gap(moments: impl Iterator<Item = Moment>, from: Moment, to: Moment) -> Duration {
-    gaps(moments, from, to).max().unwrap_or_default().0
-}
-
-/// The times between two of these, or the ends, and when each began.
-fn gaps(moments: impl Iterator<Item = Moment>, from: Moment, to: Moment) -> impl Iterator<Item = (Duration, Moment)> {
+/// The longest time between two of these, or the ends, and when it began.
+fn longest_gap(moments: impl Iterator<Item = Moment>, from: Moment, to: Moment) -> (Duration, Moment) {
     let mut moments: Vec<Moment> = moments.filter(|at| *at >= from && *at <= to).chain([from, to]).collect();
     moments.sort();
-    (1..moments.len()).map(move |at| (moments[at] - moments[at - 1], moments[at - 1]))
+    moments.windows(2).map(|two| (two[1] - two[0], two[0])).max().unwrap_or((Duration::ZERO, from))
 }
 
 fn millis(time: Duration) -> f64 {
