@@ -261,16 +261,17 @@ impl Claimant {
     }
 
     fn note_heard(&mut self, now: Time, member: MemberId) {
+        let both_silent = self.both_silent(now);
         if member == self.owner.id {
-            // Both were silent. What a link still held when the owner fell silent comes late alone.
-            if [&self.owner, &self.other].iter().all(|contact| contact.is_silent(now, self.timing.silence)) {
+            // What a link still held when the owner fell silent comes late alone.
+            if both_silent >= self.timing.silence {
                 self.grace_until = Some(now + RETURN_GRACE);
             }
             (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
         } else if member == self.other.id {
             let asked = self.asked_at().is_some_and(|at| at <= now);
-            let late =
-                self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
+            self.other.unanswered_since = None;
+            let late = both_silent >= 2 * self.timing.silence;
             if asked && late && !std::mem::replace(&mut self.counts_anew, true) {
                 (self.owner.unanswered_since, self.owner.urgent) = (Some(now), true);
                 self.grace_until = Some(now + RETURN_GRACE);
@@ -278,6 +279,12 @@ impl Claimant {
                 self.other_answers |= asked;
             }
         }
+    }
+
+    /// For how long neither was heard: what one of them left unanswered before that is a datagram that was lost.
+    fn both_silent(&self, now: Time) -> Duration {
+        let since = self.owner.unanswered_since.zip(self.other.unanswered_since);
+        since.map_or(Duration::ZERO, |(owner, other)| now.since(owner.max(other)))
     }
 
     fn decide(&mut self, now: Time) {

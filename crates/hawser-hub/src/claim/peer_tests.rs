@@ -136,6 +136,18 @@ fn what_a_link_still_held_of_a_silent_owner_is_no_outage_of_the_peers_links() {
     assert_eq!(peer.claim(), claim(6, B), "a silence after the last of them");
 }
 
+/// The standby is told little: the next that it answers is the question whether it is there.
+#[test]
+fn a_datagram_to_the_standby_that_was_lost_before_its_owner_fell_silent_is_no_outage_of_the_peers_links() {
+    let mut peer = settled();
+    peer.handle_sent(ms(400), B);
+    peer.handle_sent(ms(1000), A);
+    let _ = sent(&mut peer, 1175);
+    peer.handle_heard(ms(1195), B);
+    peer.handle_timeout(ms(1350));
+    assert_eq!(peer.claim(), claim(6, B), "a silence after the owner was sent something");
+}
+
 #[test]
 fn a_standby_that_always_answers_late_gets_the_peer_all_the_same() {
     let mut peer = settled();
