@@ -321,6 +321,13 @@ fn whatever_happens_to_the_active_member_flows_live_and_the_gap_is_short() {
 }
 
 #[test]
+fn more_flows_than_a_datagram_has_frames_are_gone_from_a_deaf_member() {
+    // That no datagram is refused is looked at by each run.
+    let outcome = Case::draw(SEEDS.start, Fault::DeafOwner).with_calls(100).run();
+    assert!(outcome.lives && outcome.call_gap[0] < GAP, "{outcome:?}");
+}
+
+#[test]
 fn a_drained_member_loses_nothing() {
     for (case, outcome) in good_outcomes(Fault::Drained, SEEDS.chain(FULL)) {
         let lost = (outcome.lost, outcome.twice, outcome.pings_lost, outcome.refused);

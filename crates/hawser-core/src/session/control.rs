@@ -5,7 +5,9 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
+use super::inbound::FRAMES_MAX;
 use super::path::Content;
+use super::reliable::RELIABLE_MAX;
 use super::{Buffers, Route, Session, Transmit};
 use crate::units::{PacketNumber, Time};
 use crate::wire::{
@@ -14,6 +16,11 @@ use crate::wire::{
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
 const PING: u8 = 0x01;
+/// Paths that one datagram acknowledges at most: what is left is due for the next.
+const ACKS_MAX: usize = 24;
+// Beside them go a response, a challenge, a hub's two frames, HOLD, CLOSE and PING: one frame more than the peer takes,
+// and it drops the datagram, and each that says the same again.
+const _: () = assert!(ACKS_MAX + RELIABLE_MAX + 7 <= FRAMES_MAX);
 
 /// What one control datagram came to hold, and where it must go for it.
 #[derive(Default)]
@@ -182,7 +189,11 @@ impl Session {
         written: &mut Written,
     ) -> Result<(), EncodeError> {
         let speaks_for_all = self.is_spokesman(index);
+        let mut acks = 0;
         for other in 0..self.paths.len() {
+            if acks == ACKS_MAX {
+                break;
+            }
             let path = &mut self.paths[other];
             let mine = other == index;
             let by_itself = mine && (path.ack_waits() || path.repeats_ack()) && path.may_acknowledge_at(now) <= now;
@@ -200,6 +211,7 @@ impl Session {
                 ecn: path.received.ecn_counts(),
             };
             head.encode(path.received.ack_ranges(), budget, out)?;
+            acks += 1;
             path.received.on_ack_sent();
             path.wants.ack = !mine && path.health.suspect_since().is_some();
             path.wants.answer = false;

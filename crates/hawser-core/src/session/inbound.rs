@@ -36,7 +36,7 @@ const PIECES_WAIT: Duration = Duration::from_secs(1);
 
 /// Frames of a datagram: 1,452 bytes hold 51 of the smallest inner packets, and words beside them. Of 1,400 pings each
 /// costs more than all the rest of a datagram (hawser-bench, `hostile`).
-const FRAMES_MAX: usize = 64;
+pub(super) const FRAMES_MAX: usize = 64;
 
 /// A datagram with what its socket told of it, and its header.
 pub(crate) struct Datagram<'a> {

@@ -3,6 +3,9 @@
 use crate::units::{PacketNumber, PathId};
 use crate::wire::{EncodeError, Gone, LinkNameFrame, PathInfo, SpeedFrame, SpeedWord, TermsFrame, Writer};
 
+/// Frames that one datagram carries at most, of the 64 that it may have.
+pub(super) const RELIABLE_MAX: usize = 32;
+
 /// A frame that must arrive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
@@ -50,10 +53,10 @@ impl Reliable {
         self.entries.iter().any(|entry| entry.carrier.is_none())
     }
 
-    /// Writes every waiting frame that fits, as carried by datagram `number` on `path`. Tells how many.
+    /// Writes waiting frames, those that fit, as carried by datagram `number` on `path`. Tells how many.
     pub fn write(&mut self, path: PathId, number: PacketNumber, out: &mut Writer<'_>) -> Result<usize, EncodeError> {
         let mut written = 0;
-        for entry in self.entries.iter_mut().filter(|entry| entry.carrier.is_none()) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.carrier.is_none()).take(RELIABLE_MAX) {
             let encoded = match &entry.frame {
                 Frame::Gone(gone) => gone.encode(out),
                 Frame::Info(info) => info.encode(out),
@@ -123,6 +126,17 @@ mod tests {
         reliable.write(PathId(2), PacketNumber(10), &mut Writer::new(&mut room)).expect("room");
         reliable.on_acked(PathId(2), PacketNumber(10));
         reliable.on_lost(PathId(2), PacketNumber(10));
+        assert!(!reliable.waits());
+    }
+
+    #[test]
+    fn what_one_datagram_may_not_have_goes_with_the_next() {
+        let mut reliable = Reliable::default();
+        (0..70).for_each(|bucket| reliable.push(gone(bucket, 5)));
+        let mut room = [0; 1_400];
+        let written =
+            [1, 2, 3].map(|number| reliable.write(PathId(0), PacketNumber(number), &mut Writer::new(&mut room)));
+        assert_eq!(written, [Ok(RELIABLE_MAX), Ok(RELIABLE_MAX), Ok(70 - 2 * RELIABLE_MAX)]);
         assert!(!reliable.waits());
     }
 

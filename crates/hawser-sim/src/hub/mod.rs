@@ -9,7 +9,7 @@
 //! 1. `run_until` takes the next thing that is due: an arrival, a deadline, an act, a route.
 //! 2. `settle` polls the peer and its hosts until they rest, `flush` a member, `serve` the server and the router.
 //! 3. After each step the invariants hold: no epoch has two owners; who forwards owns (`member`); no member forwards a
-//!    packet twice.
+//!    packet twice; nobody refuses what another says.
 //!
 //! A link is the bottleneck of both members' paths; beyond it the way to each has a delay and holes of its own.
 
@@ -27,6 +27,7 @@ use crate::portal::{Clock, Portal, Recipe};
 use crate::random::Seeded;
 use crate::world::{LOCAL, REMOTE};
 use hawser_core::congestion::Kind;
+use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Event, Link};
 use hawser_core::handshake::Identity;
 use hawser_core::transport::Transport;
@@ -251,6 +252,7 @@ impl World {
             self.check();
         }
         self.now = end;
+        self.check_refused();
     }
 
     fn next_at(&self) -> Option<Time> {
@@ -398,6 +400,14 @@ impl World {
     fn departs(&mut self, link: usize, up: bool, due: Option<Due>) {
         if let Some(due) = due {
             self.events.push(due.at, Happening::Depart { link, up, due });
+        }
+    }
+
+    /// Step 3, of what is counted: at the end of a run, since it takes a snapshot.
+    fn check_refused(&self) {
+        for portal in self.members.iter().map(|member| &member.portal).chain([&self.peer]) {
+            let refused = portal.endpoint.snapshot(portal.clock.show(self.now)).drops.of(DropReason::BadFrame);
+            assert_eq!(refused, 0, "seed {}: datagrams refused until {:?}", self.seed, self.now);
         }
     }
 

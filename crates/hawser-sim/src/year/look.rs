@@ -44,6 +44,7 @@ impl Year {
             let name = ["the local portal", "the remote portal"][side];
             let snapshot = bounds::check(name, &mut portal.endpoint, portal.clock.show(now), TRAINS_MAX);
             assert!(snapshot.labels <= LABELS_MAX, "{name} knows {} labels", snapshot.labels);
+            assert_eq!(snapshot.drops.of(DropReason::BadFrame), 0, "{name} refuses what the other one says");
             let held = snapshot.peers.iter().flatten().map(|session| session.held.0).sum();
             self.report.most[0] = self.report.most[0].max(snapshot.trains.0);
             self.report.most[1] = self.report.most[1].max(held);
