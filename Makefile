@@ -3,7 +3,8 @@
 
 CARGO  ?= cargo
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
-BIN    := target/release/hawser
+BUILT  := $(or $(CARGO_TARGET_DIR),target)/release
+BIN    := $(BUILT)/hawser
 # Packages are installed without a question: tshark's asks one.
 APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
@@ -211,8 +212,8 @@ bench:
 	$(CARGO) bench -p hawser-bench --bench seal --bench story
 	$(CARGO) build --release --workspace --bins
 	$(SUDO) rm -rf $(LAB)/bench
-	$(SUDO) target/release/hawser lab run bench --reps $(RUNS) --out $(LAB)/bench
-	[ -z "$(SAVED)" ] || target/release/hawser lab compare $(SAVED) $(LAB)/bench
+	$(SUDO) $(BIN) lab run bench --reps $(RUNS) --out $(LAB)/bench
+	[ -z "$(SAVED)" ] || $(BIN) lab compare $(SAVED) $(LAB)/bench
 
 ## measure: the lab's groups bond and shim, or a scenario, or a part of one: make measure CASE=bond-links ONLY=equal.
 ## CASE=fidelity is the emulated links' own. What target/lab holds is not measured again: an interrupted run goes on
@@ -221,11 +222,11 @@ ONLY ?=
 measure:
 ifeq ($(CASE),fidelity)
 	$(CARGO) build --release -p hawser-wire --example fidelity
-	$(SUDO) target/release/examples/fidelity
+	$(SUDO) $(BUILT)/examples/fidelity
 else
 	$(CARGO) build --release --workspace --bins
 	for case in $(if $(filter all,$(CASE)),bond shim,$(CASE)); do \
-	  $(SUDO) target/release/hawser lab run $$case $(addprefix --only=,$(ONLY)) --out $(LAB)/$$case || exit 1; \
+	  $(SUDO) $(BIN) lab run $$case $(addprefix --only=,$(ONLY)) --out $(LAB)/$$case || exit 1; \
 	done
 endif
 
@@ -235,11 +236,11 @@ GROUPS ?= bond bench watched shim links drives proxy aggregation testbed environ
 results:
 	$(CARGO) build --release --workspace --bins
 	for group in $(GROUPS); do \
-	  $(SUDO) target/release/hawser lab run $$group --out $(LAB)/results/$$group || exit 1; \
-	  target/release/hawser lab save $(LAB)/results/$$group docs/results/runs || exit 1; \
+	  $(SUDO) $(BIN) lab run $$group --out $(LAB)/results/$$group || exit 1; \
+	  $(BIN) lab save $(LAB)/results/$$group docs/results/runs || exit 1; \
 	done
-	target/release/hawser lab tables
-	target/release/hawser lab stale docs/results/runs
+	$(BIN) lab tables
+	$(BIN) lab stale docs/results/runs
 
 ## fuzz: each decoder for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz:
