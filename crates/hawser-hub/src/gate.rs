@@ -26,6 +26,10 @@ const LATE: Duration = Duration::from_millis(250);
 /// A standby that is brought the peer's packets for so long says so: by then the peer knows of a death, and has claimed
 /// another member (`pair`, SILENCE_LEAST).
 const BROUGHT: Duration = Duration::from_millis(100);
+/// A peer that is asked to claim another member has moved by then, and what waited here is brought: a claim that is lost
+/// is said again, and `BESIDE` (hawser-core, `policy::careful_start`). The links are not left idle for longer where
+/// there is no other member.
+const MOVES_FOR: Duration = Duration::from_secs(1);
 
 /// What a member is to a peer from now on. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -45,6 +49,8 @@ struct Ward {
     plain: bool,
     /// When to look whether packets are brought to a standby.
     look_at: Time,
+    /// Until then the links have room for what another member sends: the peer is to move there.
+    room_until: Time,
     due: Time,
 }
 
@@ -160,7 +166,12 @@ impl Gate {
     /// Step 3.
     pub fn handle_timeout(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         while let Some((_, peer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
-            self.wards[peer.0 as usize].on_timeout(now, endpoint.brought(now, peer));
+            let ward = &mut self.wards[peer.0 as usize];
+            ward.on_timeout(now, endpoint.brought(now, peer));
+            if ward.room_until <= now {
+                ward.room_until = Time::NEVER;
+                endpoint.leave_room(now, peer, false);
+            }
             self.follow(now, peer, endpoint, sink);
         }
     }
@@ -202,8 +213,11 @@ impl Gate {
             self.draining = draining;
         }
         for place in places {
-            self.wards[place].ownership.handle_drain(draining);
-            self.follow(now, PeerId(place as u32), endpoint, sink);
+            let (peer, ward) = (PeerId(place as u32), &mut self.wards[place]);
+            ward.ownership.handle_drain(draining);
+            ward.room_until = if draining { now + MOVES_FOR } else { Time::NEVER };
+            endpoint.leave_room(now, peer, draining);
+            self.follow(now, peer, endpoint, sink);
         }
     }
 
@@ -254,7 +268,7 @@ impl Gate {
 impl Ward {
     fn new(me: MemberId, timing: Timing) -> Self {
         let ownership = Ownership::new(me, timing);
-        Ward { ownership, plain: false, look_at: Time::NEVER, due: Time::NEVER }
+        Ward { ownership, plain: false, look_at: Time::NEVER, room_until: Time::NEVER, due: Time::NEVER }
     }
 
     fn standing(&self, now: Time) -> Standing {
@@ -301,7 +315,7 @@ impl Ward {
 
     fn next(&self, now: Time) -> Time {
         let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
-        self.ownership.poll_timeout().min(lease_ends).min(self.look_at)
+        self.ownership.poll_timeout().min(lease_ends).min(self.look_at).min(self.room_until)
     }
 }
 

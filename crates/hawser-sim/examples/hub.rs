@@ -34,6 +34,7 @@ fn run(case: &Case, outcome: &Outcome) -> String {
         ("moved_after_ms", number(outcome.moved_after)),
         ("refused", outcome.refused.to_string()),
         ("ping_ms", number(outcome.ping)),
+        ("ping_after_ms", number(outcome.ping_after)),
         ("standby_a_second_and_link", number(outcome.standby)),
         ("claims_a_second", number(outcome.claims)),
         ("lapses", outcome.lapses.to_string()),

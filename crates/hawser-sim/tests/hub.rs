@@ -31,6 +31,8 @@ const STARVED: [u64; 3] = [24, 70, 244];
 /// No ping is away for longer where the peer moves, ms; nor, in a planned move, for this much longer than without one.
 const GAP: f64 = 300.0;
 const PLANNED_GAP: f64 = 20.0;
+/// Nor do one of ten wait for this much longer then, in the median of some.
+const MOVE_DELAY: f64 = 12.0;
 const PEER: PeerId = PeerId(0);
 
 /// Two portals with two links and a session, each in a hub or not.
@@ -334,4 +336,13 @@ fn a_drained_member_loses_nothing() {
         assert_eq!(lost, ([0, 0], [0, 0], 0, 0), "{case}: {outcome:?}");
         assert!(outcome.gap < outcome.gap_before + PLANNED_GAP, "{case}: {outcome:?}");
     }
+}
+
+#[test]
+fn an_old_owner_leaves_room_on_the_links_for_the_calls_that_go_by_the_new_one() {
+    let cases: Vec<Case> = (200..220).map(|seed| Case::draw(seed, Fault::Drained).with_calls(20)).collect();
+    let later: Vec<f64> =
+        judge::each(&cases, Case::run).iter().map(|outcome| outcome.ping_after - outcome.ping).collect();
+    // Of the half second after the drain: with no room it is above 20 ms.
+    assert!(judge::quantile(&later, 0.5) < MOVE_DELAY, "{later:?}");
 }

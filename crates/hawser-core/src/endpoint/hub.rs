@@ -143,6 +143,11 @@ impl Endpoint {
         self.peers[id as usize].session.iter_mut().for_each(|session| session.tell_known());
     }
 
+    /// A peer is asked to claim another member, or no longer: what goes by that one finds room on the links.
+    pub fn leave_room(&mut self, now: Time, PeerId(id): PeerId, leaves: bool) {
+        self.peers[id as usize].session.iter_mut().for_each(|session| session.leave_room(now, leaves));
+    }
+
     /// Whether a peer is there.
     pub fn presence(&self, PeerId(id): PeerId) -> Presence {
         let peer = &self.peers[id as usize];

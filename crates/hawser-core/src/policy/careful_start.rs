@@ -9,7 +9,8 @@
 //!
 //! In a planned move the other place still answers, and what its link carries ends there as it begins here: the rate is
 //! known, and nothing is to be found out. But what waits there goes first: until it has come, only sparse flows go by the
-//! new path. Two senders at the whole rate, or a startup, would fill the link's queue.
+//! new path, and the other place leaves room for them. Two senders at the whole rate, or a startup, would fill the link's
+//! queue.
 
 use crate::units::{Rate, Start};
 use std::time::Duration;
@@ -20,6 +21,8 @@ const PART: f64 = 0.5;
 const SHORTER: u32 = 2;
 /// The same of a longer one.
 const LONGER: u32 = 10;
+/// What a link keeps free for who comes (draft-ietf-ccwg-bbr, section 2.8, BBR.Headroom): queues that are there drain.
+const HEADROOM: f64 = 0.15;
 
 /// How long bulk flows wait beside the other place's packets at most: what waits there is by then brought, or dropped
 /// (`aqm.target_varying`). So long sparse flows go by two paths: the new session does not know which link has how much of
@@ -38,9 +41,22 @@ pub fn careful_start(start: Start, carried: Rate, round_trip: Duration, now: Dur
     alike.then(|| carried.scale(part))
 }
 
+/// How fast the other place sends meanwhile, by a link that takes `rate` and carries `sparse` from the new place beside;
+/// where that is most of it, at half.
+pub fn pace_beside(rate: Rate, sparse: Rate) -> Rate {
+    Rate(rate.scale(1.0 - HEADROOM).0.saturating_sub(sparse.0)).max(rate.scale(PART))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_for_who_comes_is_at_most_half_of_the_link() {
+        for (rate, sparse, paced) in [(1_000, 0, 850), (1_000, 300, 550), (1_000, 400, 500), (0, 400, 0)] {
+            assert_eq!(pace_beside(Rate(rate), Rate(sparse)), Rate(paced), "{rate} beside {sparse}");
+        }
+    }
 
     #[test]
     fn half_of_what_was_carried_or_what_is_where_the_ways_are_alike() {

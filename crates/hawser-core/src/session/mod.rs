@@ -65,6 +65,7 @@ mod redundant_copies;
 mod reliable;
 mod retransmit;
 mod rivals;
+mod room;
 mod sealing;
 mod snapshot;
 mod split;

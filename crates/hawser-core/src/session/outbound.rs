@@ -15,6 +15,7 @@ use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
 use super::hedge::is_hedged;
 use super::reliable;
 use super::retransmit::{SegmentRecord, SendOrder};
+use super::room::SparseRate;
 use super::views::Scheduling;
 use super::{Buffers, Context, Route, Sealing, Session, Transmit};
 use crate::drops::DropReason;
@@ -35,6 +36,7 @@ pub(super) struct Outbound {
     pub next_order: SendOrder,
     /// Bytes of inner packets.
     pub tx_inner: ByteCount,
+    pub sparse_rate: SparseRate,
 }
 
 impl Outbound {
@@ -44,6 +46,7 @@ impl Outbound {
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             next_order: SendOrder::default(),
             tx_inner: ByteCount::ZERO,
+            sparse_rate: SparseRate::default(),
         }
     }
 
@@ -199,22 +202,39 @@ impl Session {
                 let inner = cx.store.train(pulled.train).inner();
                 cx.flows.note_sent(now, self.peer.id, inner, self.paths[index].route.into(), pulled.bytes);
             }
-            let sparse = is_hedged(&pulled, cx.store);
             let rule = cx.store.train(pulled.train).treatment().rule;
             free |= !self.scheduling.allowed.is_bound(rule);
-            self.recovery.kept.number(pulled.bucket, pulled.count, cx.store);
-            for record in self.outbound.number(now, pulled, cx.store) {
-                if let Some(twin) = self.twin_for(now, index, &record, sparse) {
-                    self.copies.note_twin(&record, twin);
-                }
-                let number = self.paths[index].flight.peek_number();
-                *budget -= self.send(now, index, record, batch, cx.store);
-                if sparse {
-                    self.paths[index].note_sparse(now, number, record);
-                }
+            let (sparse, wire) = (pulled.sparse, self.send_pulled(now, index, batch, pulled, cx));
+            *budget -= wire;
+            if sparse && self.knows_hub() {
+                self.outbound.sparse_rate.note(now, wire);
             }
         }
         free
+    }
+
+    /// Step 5 for what was pulled of one train. Tells the bytes on the wire.
+    fn send_pulled(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        pulled: Pulled,
+        cx: &mut Context<'_>,
+    ) -> ByteCount {
+        let (hedged, mut wire) = (is_hedged(&pulled, cx.store), ByteCount::ZERO);
+        self.recovery.kept.number(pulled.bucket, pulled.count, cx.store);
+        for record in self.outbound.number(now, pulled, cx.store) {
+            if let Some(twin) = self.twin_for(now, index, &record, hedged) {
+                self.copies.note_twin(&record, twin);
+            }
+            let number = self.paths[index].flight.peek_number();
+            wire += self.send(now, index, record, batch, cx.store);
+            if hedged {
+                self.paths[index].note_sparse(now, number, record);
+            }
+        }
+        wire
     }
 
     /// A path that declines everything, and whose rate is to be found out, gets redundant copies.

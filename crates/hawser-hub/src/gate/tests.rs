@@ -187,3 +187,19 @@ fn a_claim_that_others_saw_fences_and_an_older_one_does_not() {
     assert_eq!((gate.role(ms(200), PEER), announced(&mut gate)), (Role::Fenced, withdrawn));
     heard(&mut gate, &mut endpoint, 7, PeerId(9));
 }
+
+#[test]
+fn links_have_room_for_another_member_until_the_move_is_over_or_no_longer_asked_for() {
+    let (mut gate, mut endpoint) = member();
+    let idle = gate.poll_timeout();
+    for undone in [false, true] {
+        gate.handle_drain(ms(0), None, true, &mut endpoint, &mut Nobody);
+        assert_eq!(gate.poll_timeout(), ms(0) + MOVES_FOR);
+        if undone {
+            gate.handle_drain(ms(1), None, false, &mut endpoint, &mut Nobody);
+        } else {
+            gate.handle_timeout(ms(0) + MOVES_FOR, &mut endpoint, &mut Nobody);
+        }
+        assert_eq!(gate.poll_timeout(), idle);
+    }
+}

@@ -154,8 +154,10 @@ pub struct Outcome {
     pub refused: u64,
     /// Bytes that the streams brought in the two seconds after the fault, over those of the two before, both ways.
     pub kept: [f64; 2],
-    /// The ping's median before the fault.
+    /// The ping's median before the fault, and the 90th percentile in the half second after it.
     pub ping: f64,
+    /// See `ping`.
+    pub ping_after: f64,
     /// Datagrams a second and link that the peer sent to the standby before the fault.
     pub standby: f64,
     /// Claims a second that the owner heard before the fault.
@@ -275,6 +277,7 @@ impl Case {
             refused: (0..2).map(|member| world.drops(member).of(hawser_core::drops::DropReason::NotOwner)).sum(),
             kept: receivers.map(|receiver| bytes(receiver, FAULT) as f64 / bytes(receiver, FAULT - 2.0).max(1) as f64),
             ping: ms(ping.quantile(second(FAULT - 2.0), second(FAULT), 0.5)),
+            ping_after: ms(ping.quantile(second(FAULT), second(FAULT + 0.5), 0.9)),
             standby: f64::NAN,
             claims: f64::NAN,
             lapses: 0,

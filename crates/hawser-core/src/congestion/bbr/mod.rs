@@ -310,12 +310,12 @@ impl Controller for Bbr {
     }
 
     fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) -> bool {
+        // Of late it was asked after, and never filled: how it is without a queue is known.
+        self.min_rtt.probed(now);
         let window = rate.bytes_in(round_trip);
         if window <= initial_window(self.mtu) {
             return false;
         }
-        // Of late it was asked after, and never filled: how it is without a queue is known.
-        self.min_rtt.probed(now);
         self.max_bw.replace(rate);
         (self.bw, self.pacing, self.window) = (rate, rate, window.scale(control::WINDOW_GAIN));
         self.full.reached = true;

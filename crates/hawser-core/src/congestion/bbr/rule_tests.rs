@@ -137,13 +137,16 @@ fn an_idle_sender_resumes_at_its_rate_without_probe_rtt() {
 
 #[test]
 fn a_path_that_was_only_asked_after_resumes_without_probe_rtt() {
-    let mut drive = Drive::in_state(State::Cruise);
-    drive.now = drive.now + Duration::from_secs(6);
-    assert!(drive.bbr.resume(drive.now, Rate(1_000_000), Duration::from_millis(100)));
-    (drive.rtt, drive.in_flight) = (150, 150_000);
-    for _ in 0..20 {
-        drive.frame();
-        assert_ne!(drive.bbr.state, State::ProbeRtt);
+    // Whether it goes on at the rate, or that is too little to say anything.
+    for (rate, resumes) in [(1_000_000, true), (100_000, false)] {
+        let mut drive = Drive::in_state(State::Cruise);
+        drive.now = drive.now + Duration::from_secs(6);
+        assert_eq!(drive.bbr.resume(drive.now, Rate(rate), Duration::from_millis(100)), resumes);
+        (drive.rtt, drive.in_flight) = (150, 150_000);
+        for _ in 0..20 {
+            drive.frame();
+            assert_ne!(drive.bbr.state, State::ProbeRtt);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::congestion::Controller;
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::DeliverySampler;
 use crate::path::loss_meter::LossMeter;
-use crate::policy::{Probing, Tuning};
+use crate::policy::{Probing, Tuning, pace_beside};
 use crate::session::terms::Offer;
 use crate::units::{ByteCount, Rate, Start, Time};
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub(in crate::session) struct Capacity {
     pub start: Option<Start>,
     /// Since when what is known of its rate counts: since it began, or began again.
     pub known_since: Time,
+    /// What it leaves of its link to another session, while it does (`room`).
+    pub room: Option<Rate>,
 }
 
 impl Capacity {
@@ -34,6 +36,7 @@ impl Capacity {
             loss: LossMeter::default(),
             start: None,
             known_since: Time::ZERO,
+            room: None,
         }
     }
 
@@ -55,7 +58,8 @@ impl Capacity {
     pub fn follow_controller(&mut self, round_trip: Duration, offer: &Offer) {
         let rate = self.controller.pacing_rate();
         let first = || initial_rate(self.controller.window(), round_trip);
-        self.pacer.set_rate(offer.within(rate.unwrap_or_else(first)));
+        let rate = offer.within(rate.unwrap_or_else(first));
+        self.pacer.set_rate(self.room.map_or(rate, |sparse| pace_beside(rate, sparse)));
     }
 
     /// Lets everything follow a new datagram size.
