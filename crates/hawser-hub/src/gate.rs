@@ -26,9 +26,8 @@ const LATE: Duration = Duration::from_millis(250);
 /// A standby that is brought the peer's packets for so long says so: by then the peer knows of a death, and has claimed
 /// another member (`pair`, SILENCE_LEAST).
 const BROUGHT: Duration = Duration::from_millis(100);
-/// A peer that is asked to claim another member has moved by then, and what waited here is brought: a claim that is lost
-/// is said again, and `BESIDE` (hawser-core, `policy::careful_start`). The links are not left idle for longer where
-/// there is no other member.
+/// A peer that is asked to claim another member has moved by then, also where its first claim was lost, and what waited
+/// here is brought (hawser-core, `policy::BESIDE`). Where there is no other member, links are not left idle for longer.
 const MOVES_FOR: Duration = Duration::from_secs(1);
 
 /// What a member is to a peer from now on. A plain value.

@@ -31,7 +31,8 @@ const STARVED: [u64; 3] = [24, 70, 244];
 /// No ping is away for longer where the peer moves, ms; nor, in a planned move, for this much longer than without one.
 const GAP: f64 = 300.0;
 const PLANNED_GAP: f64 = 20.0;
-/// Nor do one of ten wait for this much longer then, in the median of some.
+/// In the half second after a drain no more than one ping of ten takes this much longer than before, ms, in the median
+/// case.
 const MOVE_DELAY: f64 = 12.0;
 const PEER: PeerId = PeerId(0);
 

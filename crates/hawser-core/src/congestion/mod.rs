@@ -22,6 +22,7 @@ mod testbench;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bbr::HEADROOM;
 pub use bbr::{Bbr, Departures};
 pub use cubic::Cubic;
 pub use kernel::Kernel;

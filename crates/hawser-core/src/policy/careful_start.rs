@@ -12,6 +12,7 @@
 //! new path, and the other place leaves room for them. Two senders at the whole rate, or a startup, would fill the link's
 //! queue.
 
+use crate::congestion::HEADROOM;
 use crate::units::{Rate, Start};
 use std::time::Duration;
 
@@ -21,8 +22,6 @@ const PART: f64 = 0.5;
 const SHORTER: u32 = 2;
 /// The same of a longer one.
 const LONGER: u32 = 10;
-/// What a link keeps free for who comes (draft-ietf-ccwg-bbr, section 2.8, BBR.Headroom): queues that are there drain.
-const HEADROOM: f64 = 0.15;
 
 /// How long bulk flows wait beside the other place's packets at most: what waits there is by then brought, or dropped
 /// (`aqm.target_varying`). So long sparse flows go by two paths: the new session does not know which link has how much of
@@ -41,8 +40,8 @@ pub fn careful_start(start: Start, carried: Rate, round_trip: Duration, now: Dur
     alike.then(|| carried.scale(part))
 }
 
-/// How fast the other place sends meanwhile, by a link that takes `rate` and carries `sparse` from the new place beside;
-/// where that is most of it, at half.
+/// How fast the other place sends meanwhile, by a link that takes `rate` and carries `sparse` from the new place beside:
+/// what is left of it, less what BBR leaves to others, so that queues that are there drain; but half at least.
 pub fn pace_beside(rate: Rate, sparse: Rate) -> Rate {
     Rate(rate.scale(1.0 - HEADROOM).0.saturating_sub(sparse.0)).max(rate.scale(PART))
 }

@@ -46,8 +46,8 @@ pub struct Presence {
 
 /// One planned move follows another no sooner (`hawser_hub::pair`, LINGER).
 const MOVES_APART: Duration = Duration::from_secs(1);
-/// What links carry is measured over no less: what comes in bursts is a rate then.
-const MEASURED_OVER: Duration = Duration::from_millis(500);
+/// What links carry, and flows take, is measured over no less: what comes in bursts is a rate then.
+pub(super) const MEASURED_OVER: Duration = Duration::from_millis(500);
 
 /// What a path brings, and what it takes there. A plain value.
 #[derive(Copy, Clone)]

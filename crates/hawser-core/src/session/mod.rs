@@ -32,7 +32,7 @@
 //! | `Hold` | how long gaps are waited for | `hold` |
 //! | `Liveness` | when who was heard | `liveness` |
 //! | `Keyring`, `Fec`, `Filler` | keys, repairs, speed tests | `keyring`, `fec`, `filler` |
-//! | `HubFrames` | what the peer and this portal say of a hub | `hub` |
+//! | `HubFrames` | what the peer and this portal say of a hub | `hub`; moves: `hand_over`, `kept`, `room` |
 //!
 //! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and
 //! `inbound` walk the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths`

@@ -36,6 +36,7 @@ pub(super) struct Outbound {
     pub next_order: SendOrder,
     /// Bytes of inner packets.
     pub tx_inner: ByteCount,
+    /// What sparse flows take, where there is a hub.
     pub sparse_rate: SparseRate,
 }
 

@@ -6,11 +6,8 @@
 //!    (`policy::pace_beside`), for as long as that may take.
 
 use super::Session;
+use super::hub::MEASURED_OVER;
 use crate::units::{ByteCount, Rate, Time};
-use std::time::Duration;
-
-/// What flows take is measured over no less: a call's packets are a rate then.
-const MEASURED_OVER: Duration = Duration::from_millis(500);
 
 /// Bytes on the wire that sparse flows take. Nothing is known at first; the session owns it.
 #[derive(Default)]

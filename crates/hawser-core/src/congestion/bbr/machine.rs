@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Rounds after which Drain ends even with a queue (draft section 5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
 /// Part of the long-term bound that is left to others (draft section 2.8, BBR.Headroom).
-const HEADROOM: f64 = 0.15;
+pub(crate) const HEADROOM: f64 = 0.15;
 /// How long PROBE_RTT lasts at least (draft section 2.16.2, BBR.ProbeRTTDuration).
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 /// Between probes for bandwidth at least; up to a second more is random (draft section 5.3.3.9).

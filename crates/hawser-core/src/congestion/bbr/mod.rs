@@ -21,6 +21,7 @@ mod model;
 mod signals;
 
 pub use self::departures::Departures;
+pub(crate) use self::machine::HEADROOM;
 
 use self::fall::Fall;
 use self::gauges::{DelayGauge, LossGauge};
