@@ -8,8 +8,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -105,17 +105,20 @@ impl Namespace {
             .map_err(|error| WireError::system(format!("start thread {name} in {}", self.name()), error))
     }
 
-    /// A command that will start inside the namespace.
+    /// A command that will start inside the namespace, by nsenter(1), which becomes the program. It is started while a
+    /// clone of the namespace lives.
+    ///
+    /// Entering in the child itself would have this process forked: its memory is copied lazily then, and each thread that
+    /// writes next waits. Beside emulated links that stops all of them for tens of milliseconds.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        let namespace = self.clone();
-        let enter = move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(io::Error::from)
-        };
-        // SAFETY: between fork and exec the closure makes one system call (setns) on a descriptor
-        // that its own clone keeps open; it neither allocates nor takes a lock.
-        unsafe { command.pre_exec(enter) };
+        if !is_there(program) {
+            // nsenter would be found, and would fail later: this fails as the program itself.
+            return Command::new(Path::new("/nowhere").join(program.trim_start_matches('/')));
+        }
+        let mut command = Command::new("nsenter");
+        // By its name it would not be found where the caller gives the program a /run of its own.
+        command.arg(format!("--net=/proc/{}/fd/{}", std::process::id(), self.as_fd().as_raw_fd())).arg(program);
         command
     }
 
@@ -140,6 +143,13 @@ impl Drop for Inner {
             tracing::warn!(namespace = self.name, %error, "remove namespace");
         }
     }
+}
+
+/// Whether execvp(3) would find a program.
+fn is_there(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    if program.contains('/') { Path::new(program).exists() } else { places.any(|place| place.is_file()) }
 }
 
 /// Step 1: a name that no file has yet, with its file.

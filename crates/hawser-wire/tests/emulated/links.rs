@@ -68,6 +68,10 @@ fn a_namespace_is_seen_while_it_is_held_and_gone_after() {
     drop(namespace);
     assert!(exists(&name));
     assert!(ip(&clone, "-brief link").starts_with("lo "), "a command starts inside");
+    for missing in ["hawser-no-such-program", "/nowhere/at-all"] {
+        let refused = clone.command(missing).output().expect_err("it is not there");
+        assert_eq!(refused.kind(), std::io::ErrorKind::NotFound, "{missing}");
+    }
     let inside = |path| std::fs::read_link(path).expect("reads its namespace");
     let outside = inside("/proc/thread-self/ns/net");
     let by_run = clone.run(|| inside("/proc/thread-self/ns/net")).expect("enters");
