@@ -180,7 +180,7 @@ impl Gate {
         self.wards.iter().all(|ward| ward.ownership.forwards_until() == Time::ZERO)
     }
 
-    /// A claim of a peer was heard of from anybody but the peer: a higher one fences this member.
+    /// A claim of a peer was heard of from anybody but the peer: a higher one fences this member, unless it has a lease.
     pub fn handle_hearsay(
         &mut self,
         now: Time,
@@ -190,7 +190,7 @@ impl Gate {
         sink: &mut dyn Sink,
     ) {
         if let Some(ward) = self.wards.get_mut(peer.0 as usize) {
-            ward.ownership.handle_hearsay(claim);
+            ward.ownership.handle_hearsay(now, claim);
             self.follow(now, peer, endpoint, sink);
         }
     }

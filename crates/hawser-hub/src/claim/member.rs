@@ -35,6 +35,8 @@ pub enum Verdict {
     Stale,
     /// The epoch is known to be another member's, which no correct peer says: the first one counts.
     Conflict,
+    /// It was heard of from others, while a lease of this member's lasts: the peer has yet to say so itself.
+    Early,
 }
 
 /// Without a lease and its end, which are times.
@@ -65,7 +67,7 @@ enum Standing {
 ///                            +-----------------------------------------------------+
 /// ```
 ///
-/// Each arrow needs an epoch at least as high as any that was heard of, hearsay a higher one.
+/// Each arrow needs an epoch at least as high as any that was heard of, hearsay a higher one, and no lease.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Ownership {
     me: MemberId,
@@ -160,11 +162,15 @@ impl Ownership {
         verdict
     }
 
-    /// A claim of this peer was heard of from anybody else: another member, etcd.
-    pub fn handle_hearsay(&mut self, claim: Claim) -> Verdict {
+    /// A claim of this peer was heard of from anybody else: another member, etcd. It ends no lease: in a planned move the
+    /// old owner forwards beside the new one until the peer has what it sent acknowledged, and the peer alone knows.
+    pub fn handle_hearsay(&mut self, now: Time, claim: Claim) -> Verdict {
         let verdict = self.compare(claim);
         if verdict != Verdict::Taken || self.known == Some(claim) {
             return verdict;
+        }
+        if self.role(now) == Role::Owner {
+            return Verdict::Early;
         }
         self.known = Some(claim);
         if self.standing != Standing::Absent {

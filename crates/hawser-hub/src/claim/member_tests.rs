@@ -54,18 +54,20 @@ fn every_arrow_that_a_claim_draws() {
     }
 }
 
+/// The lease of the owner of 5 ends at 4.9 s.
 #[test]
-fn hearsay_of_a_higher_epoch_fences_at_once_and_of_no_other() {
-    for (what, heard, verdict, role) in [
-        ("higher", claim(6, OTHER), Verdict::Taken, Role::Fenced),
-        ("higher, and mine: the peer has to say so itself", claim(6, ME), Verdict::Taken, Role::Fenced),
-        ("the same", claim(5, ME), Verdict::Taken, Role::Owner),
-        ("the same, another's", claim(5, OTHER), Verdict::Conflict, Role::Owner),
-        ("lower", claim(4, OTHER), Verdict::Stale, Role::Owner),
+fn hearsay_of_a_higher_epoch_fences_once_the_lease_is_over_and_of_no_other() {
+    for (what, heard, at, verdict, role) in [
+        ("higher, and the peer has not said so", claim(6, OTHER), 4899, Verdict::Early, Role::Owner),
+        ("higher", claim(6, OTHER), 4900, Verdict::Taken, Role::Fenced),
+        ("higher, and mine: the peer has to say so itself", claim(6, ME), 4900, Verdict::Taken, Role::Fenced),
+        ("the same", claim(5, ME), 1000, Verdict::Taken, Role::Owner),
+        ("the same, another's", claim(5, OTHER), 4900, Verdict::Conflict, Role::Lapsed),
+        ("lower", claim(4, OTHER), 4900, Verdict::Stale, Role::Lapsed),
     ] {
         let mut member = owner();
-        assert_eq!((member.handle_hearsay(heard), member.role(ms(1000))), (verdict, role), "{what}");
-        let forwards = member.forwarding(ms(1000)) == Forwarding::Forward(claim(5, ME).epoch);
+        assert_eq!((member.handle_hearsay(ms(at), heard), member.role(ms(at))), (verdict, role), "{what}");
+        let forwards = member.forwarding(ms(at)) == Forwarding::Forward(claim(5, ME).epoch);
         assert_eq!(forwards, role == Role::Owner, "{what}");
     }
 }
@@ -73,7 +75,8 @@ fn hearsay_of_a_higher_epoch_fences_at_once_and_of_no_other() {
 #[test]
 fn a_fenced_member_follows_the_peer_again() {
     let mut fenced = owner();
-    let _ = fenced.handle_hearsay(claim(6, OTHER));
+    fenced.handle_resumed(ms(1000));
+    let _ = fenced.handle_hearsay(ms(1000), claim(6, OTHER));
     assert_eq!(fenced.poll_announcement(), Some(Announcement::Withdrawn));
     assert_eq!(fenced.handle_claim(ms(1000), frame(5, ME, Some(999))), Verdict::Stale, "late, of the lower epoch");
     assert_eq!(fenced.forwarding(ms(1000)), Forwarding::Drop);
@@ -90,7 +93,7 @@ fn a_fenced_member_follows_the_peer_again() {
 #[test]
 fn who_is_absent_remembers_what_fences() {
     let mut member = Ownership::new(ME, TIMING);
-    let _ = member.handle_hearsay(claim(6, ME));
+    let _ = member.handle_hearsay(ms(0), claim(6, ME));
     assert_eq!((member.role(ms(0)), member.poll_announcement()), (Role::None, None), "hearsay makes no owner");
     assert_eq!(member.handle_claim(ms(0), frame(5, ME, Some(0))), Verdict::Stale);
     let _ = member.handle_claim(ms(0), frame(6, ME, Some(0)));

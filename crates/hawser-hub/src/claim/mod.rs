@@ -11,8 +11,8 @@
 //! - **One owner of an epoch**, whatever is lost, duplicated, reordered, delayed, partitioned, stopped or restarted: an
 //!   epoch has one writer, which names the member in it. It needs that the peer never makes an epoch twice:
 //!   [`Claimant::new`].
-//! - **A fenced member forwards nothing**: who hears of a higher epoch, from anybody, stops at once, until the peer
-//!   claims it in an epoch at least as high.
+//! - **A fenced member forwards nothing**: who hears of a higher epoch, from the peer at once, from anybody else once it
+//!   has no lease, stops until the peer claims it in an epoch at least as high.
 //! - **A stale owner is bounded.** A member cut off or stopped (SIGSTOP, a hypervisor's pause) cannot know that
 //!   somebody else was claimed; no message tells it in time. So it owns for [`Timing::lease`] only, *from when it wrote
 //!   the stamp that was echoed*, by its own clock (Gray and Cheriton, "Leases", SOSP 1989, there from the request). A
@@ -24,7 +24,8 @@
 //! # What does not
 //!
 //! - Until its lease ends, the old owner may forward beside the new one (of the next epoch). Waiting for the lease
-//!   would make every move as slow as the lease. Upstream sees packets twice at worst, which TCP and QUIC bear.
+//!   would make every move as slow as the lease. Upstream sees packets twice at worst, which TCP and QUIC bear. In a
+//!   planned move it is to: nothing of what it has may be lost, and so etcd's word for the new owner does not end it.
 //! - What is in hand: the clock is read before a packet is forwarded, and a process may stop between the two. One
 //!   packet, or one train, goes out when it is let go on (`gate`).
 //! - A clock that runs at another rate makes the lease as much longer or shorter; one that jumps back, which

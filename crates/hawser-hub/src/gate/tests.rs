@@ -171,21 +171,23 @@ fn nonsense_and_other_peers_events_change_nothing() {
 #[test]
 fn a_claim_that_others_saw_fences_and_an_older_one_does_not() {
     let (mut gate, mut endpoint) = member();
-    let heard = |gate: &mut Gate, endpoint: &mut Endpoint, epoch, peer| {
+    let heard = |gate: &mut Gate, endpoint: &mut Endpoint, at, epoch, peer| {
         let claim = Claim { epoch: Epoch::new(epoch).expect("in range"), owner: OTHER };
-        gate.handle_hearsay(ms(200), peer, claim, endpoint, &mut Nobody);
+        gate.handle_hearsay(ms(at), peer, claim, endpoint, &mut Nobody);
     };
-    heard(&mut gate, &mut endpoint, 4, PEER);
+    heard(&mut gate, &mut endpoint, 0, 4, PEER);
     claim(&mut gate, &mut endpoint, 100, 3, ME, Some(90));
     assert_eq!(gate.role(ms(100), PEER), Role::None, "a claim from before a restart makes nobody an owner");
     claim(&mut gate, &mut endpoint, 100, 5, ME, Some(90));
     announced(&mut gate);
-    heard(&mut gate, &mut endpoint, 4, PEER);
-    assert_eq!((gate.role(ms(200), PEER), announced(&mut gate)), (Role::Owner, vec![]));
-    heard(&mut gate, &mut endpoint, 6, PEER);
+    for epoch in [4, 6] {
+        heard(&mut gate, &mut endpoint, 200, epoch, PEER);
+        assert_eq!((gate.role(ms(200), PEER), announced(&mut gate)), (Role::Owner, vec![]), "it has a lease");
+    }
+    heard(&mut gate, &mut endpoint, 5_000, 6, PEER);
     let withdrawn = vec![(Announcement::Withdrawn, Some(6))];
-    assert_eq!((gate.role(ms(200), PEER), announced(&mut gate)), (Role::Fenced, withdrawn));
-    heard(&mut gate, &mut endpoint, 7, PeerId(9));
+    assert_eq!((gate.role(ms(5_000), PEER), announced(&mut gate)), (Role::Fenced, withdrawn));
+    heard(&mut gate, &mut endpoint, 5_000, 7, PeerId(9));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::envelope::{Envelope, Packed};
 use super::{Action, Broken, Hub};
 use hawser_core::units::Time;
-use hawser_hub::claim::{ClaimFrame, ClaimMessage, Claimant, Forwarding, Ownership, Phase, Timing};
+use hawser_hub::claim::{ClaimFrame, ClaimMessage, Claimant, Forwarding, Ownership, Phase, Timing, Verdict};
 use hawser_hub::units::{Epoch, MemberId, Stamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -216,9 +216,11 @@ impl State {
     fn hearsay(&mut self, to: usize) {
         self.extras -= 1;
         if let Some(claim) = self.members[1 - to].ownership.known() {
+            let now = clock(to, self.now);
             let machine = &mut self.members[to];
-            let _ = machine.ownership.handle_hearsay(claim);
-            machine.heard = machine.heard.max(Some(claim.epoch));
+            if machine.ownership.handle_hearsay(now, claim) == Verdict::Taken {
+                machine.heard = machine.heard.max(Some(claim.epoch));
+            }
         }
     }
 
