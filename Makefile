@@ -79,8 +79,8 @@ endure: tools
 	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
-## hub-test: a hub of real processes and FRR (root; three quarters of an hour): each member killed, silent, stopped or drained under
-## traffic; or one case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
+## hub-test: a hub of real processes, etcd and FRR (root; three quarters of an hour): members killed, silent, stopped or
+## drained, etcd away, under traffic; or one case: make hub-test CASE=killed. Figures: target/tmp/hub-processes.json
 hub-test: tools
 	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack"
 	$(CARGO) test --release -p hawser --features endure --test hub --no-run

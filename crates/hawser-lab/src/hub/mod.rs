@@ -5,6 +5,6 @@ mod configurations;
 mod follower;
 mod network;
 
-pub use configurations::Configurations;
+pub use configurations::{Configurations, Site};
 pub use follower::Follower;
-pub use network::{Network, SERVER, SITE, outward, upward};
+pub use network::{Network, SERVER, SITES, outward, upward};

@@ -1,11 +1,12 @@
 //! The namespaces of a hub, the links and routes between them. Portals are started by others.
 //!
 //! ```text
-//!        one 192.0.1.1 -- .2 one     a 198.51.10.254 -- .1 out   a   up 10.0.1.1 -- .2 a
-//!   site two 192.0.2.1 -- .2 two net b 198.51.11.254 -- .1 out   b   up 10.0.2.1 -- .2 b router lan 203.0.114.1 -- .2 server
-//!   hawser0 203.0.113.8                                         hawser0 10.77.0.1
+//!        one 192.0.1.1 -- .2 one1     a 198.51.10.254 -- .1 out   a   up 10.0.1.1 -- .2 a
+//!   site two 192.0.2.1 -- .2 two1 net b 198.51.11.254 -- .1 out   b   up 10.0.2.1 -- .2 b router lan 203.0.114.1 -- .2 server
+//!   hawser0 203.0.113.8                                          hawser0 10.77.0.1
 //! ```
-//! The site has a public address, which the members announce.
+//! The site has a public address, which the members announce; a second one's links are one2 and two2, of 192.0.3.0 and
+//! 192.0.4.0.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -17,12 +18,12 @@ use crate::cleanup;
 use crate::error::LabError;
 use crate::topology::routes::{self, Route};
 
-/// The site's address, which moves between members, and the server's. Source: RFC 5737, and beside it.
-pub const SITE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 8);
-/// See [`SITE`].
+/// The sites' addresses, which move between members, and the server's. Source: RFC 5737, and beside it.
+pub const SITES: [Ipv4Addr; 2] = [Ipv4Addr::new(203, 0, 113, 8), Ipv4Addr::new(203, 0, 113, 9)];
+/// See [`SITES`].
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 114, 2);
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(203, 0, 114, 1);
-/// The site's links: their round trip is 20 ms, their queues are of 100.
+/// A site's links: their round trip is 20 ms, their queues are of 100.
 pub const LINKS: [&str; 2] = ["one", "two"];
 const ONE_WAY: Duration = Duration::from_millis(10);
 const QUEUE: Duration = Duration::from_millis(100);
@@ -32,8 +33,8 @@ const MTU: u32 = 1_500;
 #[derive(Debug)]
 pub struct Network {
     _links: Vec<EmulatedLink>,
-    /// Who has the two links.
-    pub site: Namespace,
+    /// Each has two links of its own.
+    pub sites: Vec<Namespace>,
     /// The remote portals' machines.
     pub members: Vec<Namespace>,
     /// Between members and the server.
@@ -57,15 +58,19 @@ pub fn outward(member: usize) -> [Ipv4Addr; 2] {
 }
 
 impl Network {
-    /// All of it: members of these names, links of this many Mbit/s.
+    /// All of it: sites by what each of their links carries, in Mbit/s, as many as [`SITES`] at most; members of these
+    /// names.
     ///
     /// # Errors
     /// Where root is lacking.
-    pub fn new(members: &[&str], link_mbps: f64) -> Result<Self, LabError> {
+    pub fn new(sites: &[f64], members: &[&str]) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let made = |tag| Namespace::new(tag);
-        let (site, net, router, server) = (made("site")?, made("net")?, made("router")?, made("server")?);
-        let links = LINKS.iter().zip(1..).map(|(name, number)| link(&site, &net, (name, number), link_mbps));
+        let (net, router, server) = (made("net")?, made("router")?, made("server")?);
+        let rates = sites;
+        let sites = rates.iter().map(|_| made("site")).collect::<Result<Vec<_>, _>>()?;
+        let each = sites.iter().zip(rates).flat_map(|site| LINKS.map(|name| (site, name))).zip(1..);
+        let links = each.map(|(((site, mbps), name), number)| link(site, &net, (name, number), *mbps));
         let links = links.collect::<Result<Vec<_>, LabError>>()?;
         let machines = members.iter().map(|name| made(name)).collect::<Result<Vec<_>, _>>()?;
         for (at, (name, member)) in members.iter().zip(&machines).enumerate() {
@@ -76,14 +81,17 @@ impl Network {
         for namespace in [&net, &router].into_iter().chain(&machines) {
             namespace.set_forwarding(true)?;
         }
-        Ok(Self { _links: links, site, members: machines, router, server, net })
+        Ok(Self { _links: links, sites, members: machines, router, server, net })
     }
 }
 
 fn link(site: &Namespace, net: &Namespace, (name, number): (&str, u8), mbps: f64) -> Result<EmulatedLink, LabError> {
-    let end = |namespace: &Namespace, host: u8| End::new(namespace, name, &[&format!("192.0.{number}.{host}/24")]);
+    let end = |namespace: &Namespace, name: &str, host: u8| {
+        End::new(namespace, name, &[&format!("192.0.{number}.{host}/24")])
+    };
+    let beyond = format!("{name}{}", number.div_ceil(2));
     let direction = Direction::shaped(mbps, ONE_WAY, QUEUE);
-    let link = EmulatedLink::new(LinkSpec::symmetric(name, end(site, 1), end(net, 2), &direction))?;
+    let link = EmulatedLink::new(LinkSpec::symmetric(name, end(site, name, 1), end(net, &beyond, 2), &direction))?;
     // Bound to an interface, a socket needs a route of that interface.
     routes::add(
         site,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::etcd_hub::{Hub, Setup, lost, said};
+use crate::etcd_hub::{Hub, lost, said};
 use crate::lab::ms;
 use hawser_portal::api::EventKind;
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ const REVOKED_WITHIN: Duration = Duration::from_secs(2);
 
 #[test]
 fn peers_come_and_go_by_etcd_and_are_served_while_it_is_away() {
-    let mut hub = Hub::new(Setup { servers: 1, ..Setup::default() });
+    let mut hub = Hub::new("");
     hub.admit_home();
     let owner = hub.active();
     hub.portal(owner).wait_for("its epoch in etcd", |_| hub.list(owner).peers[0].epoch > 0);
@@ -79,7 +79,7 @@ const KEY: &str = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
 
 #[test]
 fn a_revocation_without_etcd_holds_here_at_once_and_is_told_when_etcd_is_back() {
-    let mut hub = Hub::new(Setup { servers: 1, geneva: "etcd_strict = true\n", ..Setup::default() });
+    let mut hub = Hub::new("etcd_strict = true\n");
     hub.admit_home();
     hub.servers.kill(0);
     hub.wait_for_etcd(0, "etcd to be away", |etcd| !etcd.reached);

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::etcd::Servers;
-use crate::etcd_hub::{MEMBERS, Net, SERVER, SERVERS, active};
+use crate::etcd_hub::{ETCD, MEMBERS, Net, SERVER, active};
 use crate::lab::{PATIENCE, ms};
 use hawser_portal::api::{Client, Deed, HubList, Status};
 use hawser_portal::pairing::Token;
@@ -29,7 +29,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self { net: Net::new(None), folder: tempfile::tempdir().expect("a folder") }
+        Self { net: Net::new(), folder: tempfile::tempdir().expect("a folder") }
     }
 
     fn file(&self, who: &str) -> PathBuf {
@@ -157,11 +157,11 @@ fn a_site_joins_two_members_that_share_no_etcd_once_the_other_one_is_told() {
 #[test]
 fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
     let scene = Scene::new();
-    let mut servers = Servers::start(&scene.net.store, scene.folder.path(), &SERVERS[..1], None);
+    let mut servers = Servers::start(&scene.net.store, scene.folder.path(), &[ETCD], &MEMBERS, None);
     let etcd = |name: &str| {
         let file = |name: &str| scene.folder.path().join(name).display().to_string();
         let (ca, certificate, key) = (file("ca.pem"), file(&format!("{name}.pem")), file(&format!("{name}.key")));
-        let at = SocketAddr::new(SERVERS[0].parse().expect("an address"), 2379);
+        let at = SocketAddr::new(ETCD.parse().expect("an address"), 2379);
         format!("--etcd https://{at} --etcd-ca {ca} --etcd-certificate {certificate} --etcd-key {key}")
     };
     let (_, said) = scene.serve(0, &etcd(MEMBERS[0]));

@@ -12,7 +12,6 @@ use std::time::Duration;
 use hawser_lab::hub::SERVER;
 use hawser_wire::{Moment, Namespace};
 
-const PORT: u16 = 7_300;
 /// From one question to the next, and its bytes: a line of text with its TLS record.
 const ASKS_EVERY: Duration = Duration::from_secs(1);
 const QUESTION: usize = 100;
@@ -35,8 +34,9 @@ pub struct Outcome {
 impl Conversations {
     /// Connects this many at once; they begin to speak at `start`, in turn, and end at `end`.
     pub fn start(home: &Namespace, server: &Namespace, count: usize, start: Moment, end: Moment) -> Self {
-        let at: SocketAddr = SocketAddr::new(SERVER.into(), PORT);
-        let listener = server.run(|| TcpListener::bind(at)).expect("the namespace").expect("the port is free");
+        let free = SocketAddr::new(SERVER.into(), 0);
+        let listener = server.run(|| TcpListener::bind(free)).expect("the namespace").expect("a port is free");
+        let at = listener.local_addr().expect("its address");
         // Ends with the listener's last connection.
         std::thread::spawn(move || {
             (0..count).try_for_each(|_| listener.accept().map(|(one, _)| drop(std::thread::spawn(|| answer(one)))))

@@ -1,195 +1,219 @@
-//! What harm to etcd does to a hub whose peers are there: to traffic nothing, to failover nothing. Three servers of
-//! Debian's etcd, two members, a home; all traffic is pings each 20 ms.
+//! What harm to etcd does to a hub whose peers are there: to traffic nothing, to failover nothing. Each case has people's
+//! traffic while the harm comes, a member killed under traffic while it lasts, and a revoked peer after it.
 
 use std::fs;
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use hawser_wire::traffic::PingReport;
+use serde::Serialize;
 
-use crate::etcd_hub::{Hub, Setup, lost, said};
-use crate::faketime;
-use crate::lab::{Portal, ms};
+use crate::cases::{GAP_MAX_MS, Harm, assert_losses, assert_moved, assert_unnoticed, calmly, run, tried};
+use crate::figures;
+use crate::lab::{PATIENCE, ms};
+use crate::store::{LEASE_S, away_for};
+use crate::traffic::Seen;
+use crate::world::{HOMES, MEMBERS, Setup, World, told};
+use crate::{cases, faketime};
 
 /// A revoked peer is out on every member within this, with etcd (docs/hub.md); where etcd takes a second to answer, a
 /// write and its way back more.
 const REVOKED_WITHIN: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(1);
-/// What is done to etcd lasts for this long: leases end, and members find out.
+/// What is done to etcd is looked at for this long: leases end, and members find out. And the most that a case takes.
 const LASTS: Duration = Duration::from_secs(8);
+const MOST: Duration = Duration::from_secs(14);
 /// Bytes that etcd takes: some values of the most that a word of a command may have (execve(2)).
 const QUOTA: u64 = 4 << 20;
 const VALUE: usize = 128_000;
+const KEY: &str = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
 
-fn hub() -> Hub {
-    let hub = Hub::new(Setup { servers: 3, ..Setup::default() });
-    hub.admit_home();
-    hub
+/// From the order to the last member that follows it. Plain data.
+#[derive(Serialize)]
+struct Revoked {
+    after_ms: u64,
 }
 
-fn pinging(hub: &Hub, duration: Duration) -> JoinHandle<PingReport> {
-    let ping = hub.ping(ms(20), duration);
-    spawn(move || ping.run().expect("a ping"))
+/// What came of a case. Plain data.
+#[derive(Serialize)]
+struct Outcome {
+    calm: Seen,
+    killed: cases::Run,
 }
 
-fn assert_unnoticed(pinging: JoinHandle<PingReport>) {
-    let report = pinging.join().expect("no panic");
-    assert_eq!(lost(&report), 0, "of {} requests", report.sent.len());
+/// People go on while this is done to etcd, which nobody notices.
+fn unnoticed(world: &mut World, deed: impl FnOnce(&mut World)) -> Seen {
+    let seen = calmly(world, MOST, |world| {
+        let begun = Instant::now();
+        deed(world);
+        sleep(LASTS.saturating_sub(begun.elapsed()));
+    });
+    assert_unnoticed(&seen);
+    seen
 }
 
-fn wait_until_reached(hub: &Hub) {
-    for member in 0..2 {
-        hub.wait_for_etcd(member, "etcd, and both members there", |etcd| etcd.reached && etcd.members == 2);
+/// The same, and while it lasts the member that the home is with dies, and starts again: nobody needs etcd for it.
+fn harmless(world: &mut World, what: &str, deed: impl FnOnce(&mut World)) {
+    let calm = unnoticed(world, deed);
+    let killed = run(world, Harm::Killed);
+    assert_moved(std::slice::from_ref(&killed), GAP_MAX_MS);
+    assert_losses(std::slice::from_ref(&killed));
+    figures::keep(&format!("etcd: {what}"), &[Outcome { calm, killed }]);
+}
+
+/// The home is out on every member within that, and not answered; the other home goes on.
+fn revoke(world: &World, what: &str, within: Duration) {
+    let begun = Instant::now();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hawser"));
+    command.args(["hub", "revoke", HOMES[0], "--socket"]).arg(world.path(MEMBERS[0], "sock"));
+    let asked = spawn(move || command.output().expect("it runs"));
+    wait_until_gone(world, begun, 0..MEMBERS.len());
+    let gone = begun.elapsed();
+    println!("{what}: revoked: {}", told(&asked.join().expect("no panic")));
+    assert!(gone < within, "{what}: {gone:?}");
+    assert!(!world.is_answered(0), "its packets pass still");
+    assert!(world.is_answered(1), "it is another's affair");
+    figures::keep(&format!("revoked: {what}"), &[Revoked { after_ms: gone.as_millis() as u64 }]);
+}
+
+/// Until none of these members serves the home.
+fn wait_until_gone(world: &World, begun: Instant, mut members: impl Iterator<Item = usize> + Clone) {
+    while members.clone().any(|member| world.serves(member, 0)) {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "the home is served still: by {:?}",
+            members.find(|at| world.serves(*at, 0))
+        );
+        sleep(ms(5));
     }
 }
 
-/// The member that the home goes to dies, and is started again: nobody needs etcd for it.
-fn fail_over(hub: &mut Hub) {
-    let owner = 1 - hub.kill_active();
-    hub.start_member(owner);
-    hub.portal(owner).wait_for("the home", |status| status.peers.iter().any(|peer| peer.name == "home"));
-}
-
-/// From the order to the last member that follows it.
-fn revoke(hub: &Hub, what: &str, within: Duration) {
-    let begun = Instant::now();
-    let asked = spawn({
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hawser"));
-        command.args(["hub", "revoke", "home", "--socket"]).arg(&hub.portal(0).socket);
-        move || command.output().expect("it runs")
-    });
-    let gone = hub.gone_after(begun);
-    println!(
-        "{what}: revoked on both members after {} ms; {}",
-        gone.as_millis(),
-        said(&asked.join().expect("no panic"))
-    );
-    assert!(gone < within, "{what}: {gone:?}");
+/// Who is to join waits, and is told why.
+fn assert_nobody_joins(world: &World, why: &str) {
+    let words = ["add", "new", "--key", KEY, "--allowed-ips", "203.0.113.10/32", "--wait", "1"];
+    let told = told(&world.hub_command(0, &words));
+    assert!(told.starts_with("error: add peer new: ") && told.contains(why), "{told}");
 }
 
 #[test]
 fn etcd_that_answers_after_a_second_is_as_good() {
-    let hub = Hub::new(Setup { servers: 3, round_trip: Some(SLOW), ..Setup::default() });
-    hub.admit_home();
-    let pings = pinging(&hub, LASTS);
-    sleep(LASTS);
-    for member in 0..2 {
-        hub.wait_for_etcd(member, "etcd to be reached still", |etcd| etcd.reached && etcd.members == 2);
-    }
-    assert_unnoticed(pings);
-    revoke(&hub, "etcd slow", REVOKED_WITHIN + SLOW);
+    let mut world = World::new(Setup { round_trip: Some(SLOW), ..Setup::default() });
+    harmless(&mut world, "slow", |_| {});
+    world.wait_for_etcd();
+    revoke(&world, "etcd slow", REVOKED_WITHIN + SLOW);
 }
 
 #[test]
 fn one_of_three_servers_is_not_missed() {
-    let mut hub = hub();
+    let mut world = World::new(Setup::default());
     for server in 0..3 {
-        let pings = pinging(&hub, LASTS);
-        hub.servers.kill(server);
-        sleep(LASTS / 2);
-        wait_until_reached(&hub);
-        hub.servers.begin(server);
-        hub.servers.wait_until_healthy();
-        assert_unnoticed(pings);
+        harmless(&mut world, &format!("server {server} dies"), |world| {
+            world.store.servers.kill(server);
+            sleep(LASTS / 2);
+            world.wait_for_etcd();
+        });
+        world.store.servers.begin(server);
+        world.store.servers.wait_until_healthy();
     }
-    hub.servers.kill(0);
-    sleep(LASTS / 2);
-    wait_until_reached(&hub);
-    revoke(&hub, "one of three servers killed", REVOKED_WITHIN);
+    revoke(&world, "each server in turn died", REVOKED_WITHIN);
 }
 
 #[test]
-fn without_a_quorum_peers_are_served_and_move_and_nobody_joins() {
-    let mut hub = hub();
-    let pings = pinging(&hub, LASTS);
-    hub.servers.kill(0);
-    hub.servers.kill(1);
-    for member in 0..2 {
-        let etcd = hub.wait_for_etcd(member, "etcd to be away", |etcd| !etcd.reached);
-        println!("no quorum: {}", etcd.why.unwrap_or_default());
-    }
-    let told = said(&hub.hub(0, &["add", "branch", "--key", KEY, "--allowed-ips", "203.0.113.9/32", "--wait", "1"]));
-    assert!(told.contains("error: add peer branch: etcd is not reached: "), "{told}");
-    assert_unnoticed(pings);
-    fail_over(&mut hub);
-    hub.servers.begin(0);
-    hub.servers.begin(1);
-    wait_until_reached(&hub);
-    revoke(&hub, "quorum back", REVOKED_WITHIN);
+fn without_a_quorum_nobody_joins_and_members_die_unnoticed() {
+    let mut world = World::new(Setup::default());
+    harmless(&mut world, "no quorum", |world| {
+        (0..2).for_each(|server| world.store.servers.kill(server));
+        for etcd in world.wait_for_etcd_to("be away", |etcd| !etcd.reached) {
+            println!("no quorum: {}", etcd.why.unwrap_or_default());
+        }
+        assert_nobody_joins(world, "etcd is not reached: ");
+    });
+    unnoticed(&mut world, |world| {
+        (0..2).for_each(|server| world.store.servers.begin(server));
+        world.wait_for_etcd();
+    });
+    revoke(&world, "quorum back", REVOKED_WITHIN);
 }
 
 #[test]
 fn all_servers_may_go_and_come_back() {
-    let mut hub = hub();
-    let pings = pinging(&hub, LASTS);
-    (0..3).for_each(|server| hub.servers.kill(server));
-    (0..2).for_each(|member| drop(hub.wait_for_etcd(member, "etcd to be away", |etcd| !etcd.reached)));
-    assert_unnoticed(pings);
-    fail_over(&mut hub);
-    let pings = pinging(&hub, LASTS);
-    (0..3).for_each(|server| hub.servers.begin(server));
-    wait_until_reached(&hub);
-    assert_unnoticed(pings);
-    let owner = crate::etcd_hub::MEMBERS[hub.active()];
-    hub.portal(0).wait_for("the new owner in etcd", |_| hub.list(0).peers[0].owner.as_deref() == Some(owner));
-    println!("etcd has {} MB of memory for each server", hub.servers.memory() / 3 / 1_000_000);
-    revoke(&hub, "all servers back", REVOKED_WITHIN);
+    let mut world = World::new(Setup::default());
+    harmless(&mut world, "all gone", |world| {
+        (0..3).for_each(|server| world.store.servers.kill(server));
+        world.wait_for_etcd_to("be away", |etcd| !etcd.reached);
+    });
+    unnoticed(&mut world, |world| {
+        (0..3).for_each(|server| world.store.servers.begin(server));
+        world.wait_for_etcd();
+    });
+    println!("etcd has {} MB of memory for each server", world.store.servers.memory() / 3 / 1_000_000);
+    revoke(&world, "all servers back", REVOKED_WITHIN);
 }
 
 #[test]
 fn etcd_that_is_full_forgets_who_is_revoked_and_takes_nobody() {
-    let mut hub = Hub::new(Setup { servers: 1, quota: Some(QUOTA), ..Setup::default() });
-    hub.admit_home();
-    let pings = pinging(&hub, LASTS);
-    let value = "x".repeat(VALUE);
-    let is_full = (0..64).any(|at| !hub.servers.try_ctl(&format!("put /fill/{at} {value}")).status.success());
-    assert!(is_full, "the quota is not used up");
-    let told = said(&hub.hub(0, &["add", "branch", "--key", KEY, "--allowed-ips", "203.0.113.9/32", "--wait", "1"]));
-    assert!(told.contains("space exceeded"), "{told}");
-    assert_unnoticed(pings);
-    fail_over(&mut hub);
-    hub.wait_until_answered();
-    revoke(&hub, "etcd full", REVOKED_WITHIN);
-    let full = hub.wait_for_etcd(0, "to be told", |etcd| etcd.unwritten.is_some());
-    assert!(full.reached, "{full:?}");
-    let revision = hub.servers.ctl("get /hawser/hub/ -w json");
+    let mut world = World::new(Setup { quota: Some(QUOTA), ..Setup::default() });
+    harmless(&mut world, "full", |world| {
+        let value = "x".repeat(VALUE);
+        let put = |at: u32| world.store.servers.try_ctl(&format!("put /fill/{at} {value}"));
+        assert!((0..64).any(|at| !put(at).status.success()), "the quota is not used up");
+        assert_nobody_joins(world, "space exceeded");
+    });
+    // Where it is ordered; what the others are to know they learn once there is room.
+    let words = ["revoke", HOMES[0]];
+    println!("etcd full: {}", told(&world.hub_command(0, &words)));
+    wait_until_gone(&world, Instant::now(), 0..MEMBERS.len());
+    let revision = world.store.servers.ctl("get /hawser/hub/ -w json");
     let (_, revision) = revision.split_once("\"revision\":").expect("a header");
     let revision: String = revision.chars().take_while(char::is_ascii_digit).collect();
     for words in ["del /fill/ --prefix", &format!("compact {revision}"), "defrag", "alarm disarm"] {
-        hub.servers.ctl(words);
+        world.store.servers.ctl(words);
     }
-    for member in 0..2 {
-        hub.wait_for_etcd(member, "the revocation", |etcd| etcd.revoked == 1 && etcd.members == 2);
-    }
+    world.wait_for_etcd_to("know the revocation", |etcd| etcd.revoked == 1 && etcd.members == MEMBERS.len());
 }
 
 #[test]
 fn a_clock_that_jumps_ends_no_lease_and_hides_no_revocation() {
-    let mut hub = hub();
-    let offset = hub.path("offset");
+    let mut world = World::new(Setup::default());
+    let offset = world.path("offset", "txt");
     fs::write(&offset, "+0").expect("a file");
-    hub.portals[0] = None;
-    let (library, file) = (faketime::library(), offset.display().to_string());
+    let file = offset.display();
     let words = [
         "env".to_owned(),
-        format!("LD_PRELOAD={library}"),
+        format!("LD_PRELOAD={}", faketime::library()),
         format!("FAKETIME_TIMESTAMP_FILE={file}"),
         "FAKETIME_NO_CACHE=1".to_owned(),
         "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
     ];
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let folder = offset.parent().expect("a folder");
-    hub.portals[0] = Some(Portal::start_by(&hub.members[0], folder, crate::etcd_hub::MEMBERS[0], &words));
-    wait_until_reached(&hub);
-    let before = hub.wait_for_etcd(0, "etcd", |etcd| etcd.reached).since_s;
+    let member = world.active(0);
+    world.signal(member, rustix::process::Signal::KILL);
+    world.restart_by(member, &words);
+    world.wait_until_ready();
+    world.wait_for_etcd();
+    let since = |world: &World| world.wait_for_etcd_to("be reached", |etcd| etcd.reached)[member].since_s;
+    let before = since(&world);
     for jump in ["+400d", "-400d"] {
-        fs::write(&offset, jump).expect("a file");
-        sleep(LASTS);
+        unnoticed(&mut world, |_| fs::write(&offset, jump).expect("a file"));
     }
-    let after = hub.wait_for_etcd(0, "etcd", |etcd| etcd.reached).since_s;
+    let after = since(&world);
     assert!(after > before + LASTS.as_secs_f64(), "it was missed: {before} s, {after} s");
-    assert_eq!(hub.wait_for_etcd(1, "etcd", |_| true).members, 2);
-    revoke(&hub, "after two jumps", REVOKED_WITHIN);
+    world.wait_for_etcd();
+    // Its log has times of another clock: it is not compared with packets.
+    let killed = tried(&mut world, Harm::Killed, None);
+    assert_moved(std::slice::from_ref(&killed), GAP_MAX_MS);
+    revoke(&world, "after two jumps", REVOKED_WITHIN);
 }
 
-const KEY: &str = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
+#[test]
+fn strict_members_that_etcd_cannot_tell_serve_nobody_once_their_lease_is_over() {
+    let world = World::new(Setup { strict: true, ..Setup::default() });
+    let begun = Instant::now();
+    away_for(&world.network, &[1, 2]);
+    let out = world.hub_command(0, &["revoke", HOMES[0]]);
+    assert!(out.status.success(), "{}", told(&out));
+    wait_until_gone(&world, begun, 0..1);
+    wait_until_gone(&world, begun, 1..MEMBERS.len());
+    let gone = begun.elapsed();
+    assert!(gone <= Duration::from_secs(LEASE_S), "{gone:?}");
+    figures::keep("revoked: strict members without etcd", &[Revoked { after_ms: gone.as_millis() as u64 }]);
+}

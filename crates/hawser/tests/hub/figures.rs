@@ -19,10 +19,14 @@ pub fn keep<R: Serialize>(case: &str, runs: &[R]) {
     eprintln!("{case}: {} ({})", all[case]["summary"], path.display());
 }
 
-/// Of each figure the median and the most.
+/// Of each figure the median and the most; the same of what is nested.
 fn summary(runs: &[Value]) -> Map<String, Value> {
     let names = runs.first().and_then(Value::as_object).into_iter().flat_map(|run| run.keys());
     let both = names.filter_map(|name| {
+        if runs[0][name].is_object() {
+            let nested: Vec<Value> = runs.iter().map(|run| run[name].clone()).collect();
+            return Some((name.clone(), summary(&nested).into()));
+        }
         let mut all: Vec<f64> = runs.iter().map(|run| run[name].as_f64()).collect::<Option<_>>()?;
         all.sort_by(f64::total_cmp);
         Some((name.clone(), json!([all[all.len() / 2], all[all.len() - 1]])))

@@ -1,6 +1,6 @@
-//! Who owned the home: by what members log, and by a capture of what each gives the router.
+//! Who owned each home: by what members log, and by a capture of what each gives the router.
 //!
-//! 1. dumpcap keeps the beginning of each packet of the home's that the router gets, with the kernel's time. 2. A
+//! 1. dumpcap keeps the beginning of each packet of the homes' that the router gets, with the kernel's time. 2. A
 //!    member logs what it is from when on, and in which epoch: no epoch has two owners. 3. Each packet came from a
 //!    member that owned then; how long two of them gave packets at once is said.
 
@@ -9,14 +9,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use hawser_lab::hub::SITE;
+use hawser_lab::hub::SITES;
 use hawser_wire::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::world::MEMBERS;
+use crate::world::{HOMES, MEMBERS};
 
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
@@ -36,7 +36,16 @@ struct Said {
     owner: Option<u64>,
 }
 
-/// What both said. Plain data.
+/// A packet that a member gave the router. Plain data.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// Seconds since 1970.
+    at: f64,
+    member: usize,
+    home: usize,
+}
+
+/// What logs and packets say of a home, or of both. Plain data.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Owned {
     /// Epochs that had an owner so far: none had two.
@@ -49,12 +58,12 @@ pub struct Owned {
 
 impl Capture {
     /// Returns when it captures.
-    pub fn start(router: &Namespace, members: usize, folder: &Path) -> Self {
+    pub fn start(router: &Namespace, folder: &Path) -> Self {
         let file = folder.join("owners.pcapng");
         let mut command = router.command("dumpcap");
         // What stands before the first interface is for all of them.
-        command.args(["-q", "-s", "64", "-f", &format!("ip src {SITE}"), "-w"]).arg(&file);
-        command.args(MEMBERS[..members].iter().flat_map(|name| ["-i", name]));
+        command.args(["-q", "-s", "64", "-f", &format!("ip src {} or ip src {}", SITES[0], SITES[1]), "-w"]).arg(&file);
+        command.args(MEMBERS.iter().flat_map(|name| ["-i", name]));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut dumpcap = child.expect("run dumpcap (package tshark; `make tools` installs it)");
         let mut said = BufReader::new(dumpcap.stderr.take().expect("it is piped"));
@@ -68,22 +77,31 @@ impl Capture {
         Self { dumpcap, file }
     }
 
-    /// Step 3, with step 2: asserts it.
+    /// Step 3, with step 2, of each home: asserts it.
     pub fn finish(mut self, logs: &[String]) -> Owned {
         kill_process(Pid::from_child(&self.dumpcap), Signal::INT).expect("it can be signalled");
         assert!(self.dumpcap.wait().expect("it ends").success(), "dumpcap failed");
-        let said: Vec<Vec<Said>> = logs.iter().map(|log| lines(log)).collect();
         let packets = packets(&self.file);
-        for &(at, member) in &packets {
-            assert!(
-                owned(&said[member], at),
-                "{} gave a packet at {at}, and owned nothing: {:?}",
-                MEMBERS[member],
-                said[member]
-            );
+        let [one, other] = [0, 1].map(|home| {
+            let of_it = packets.iter().filter(|packet| packet.home == home).collect::<Vec<_>>();
+            judged(HOMES[home], &of_it, logs)
+        });
+        Owned {
+            epochs: one.epochs + other.epochs,
+            captured: one.captured + other.captured,
+            both_ms: one.both_ms.max(other.both_ms),
         }
-        Owned { epochs: epochs(&said), captured: packets.len(), both_ms: (both(&packets) * 1e5).round() / 1e2 }
     }
+}
+
+/// Asserts that each of a home's packets came from an owner, by the members' logs.
+fn judged(home: &str, packets: &[&Packet], logs: &[String]) -> Owned {
+    let said: Vec<Vec<Said>> = logs.iter().map(|log| lines(log, home)).collect();
+    for &&Packet { at, member, .. } in packets {
+        let (name, said) = (MEMBERS[member], &said[member]);
+        assert!(owned(said, at), "{name} gave a packet of {home}'s at {at}, and owned nothing: {said:?}");
+    }
+    Owned { epochs: epochs(&said), captured: packets.len(), both_ms: (both(packets) * 1e5).round() / 1e2 }
 }
 
 impl Drop for Capture {
@@ -94,9 +112,10 @@ impl Drop for Capture {
     }
 }
 
-/// Step 2: what a member's log says of the home.
-fn lines(log: &str) -> Vec<Said> {
-    let announced = log.lines().filter(|line| line.contains("announced so"));
+/// Step 2: what a member's log says of a home.
+fn lines(log: &str, home: &str) -> Vec<Said> {
+    let of_it = format!("peer={home} ");
+    let announced = log.lines().filter(|line| line.contains("announced so") && line.contains(&of_it));
     let said = announced.map(|line| {
         let (stamp, _) = line.split_once(' ').expect("a line begins with its time");
         let at = OffsetDateTime::parse(stamp, &Rfc3339).expect("a time").unix_timestamp_nanos() as f64 / 1e9;
@@ -128,33 +147,42 @@ fn owned(said: &[Said], at: f64) -> bool {
     said[was..became].iter().any(|one| one.owner.is_some())
 }
 
-/// When packets came (seconds since 1970), and from which member, in their order.
-fn packets(file: &Path) -> Vec<(f64, usize)> {
+/// Packets in their order.
+fn packets(file: &Path) -> Vec<Packet> {
     let mut command = Command::new("tshark");
-    command.args(["-n", "-r"]).arg(file).args(["-T", "fields", "-e", "frame.time_epoch", "-e", "frame.interface_name"]);
+    command.args(["-n", "-r"]).arg(file).args(["-T", "fields"]);
+    command.args(["frame.time_epoch", "frame.interface_name", "ip.src"].iter().flat_map(|field| ["-e", field]));
     let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).expect("text");
-    let mut all: Vec<(f64, usize)> = text.lines().map(packet).collect();
-    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut all: Vec<Packet> = text.lines().map(packet).collect();
+    all.sort_by(|one, other| one.at.total_cmp(&other.at));
     all
 }
 
-fn packet(line: &str) -> (f64, usize) {
-    let (at, name) = line.split_once('\t').expect("two fields");
-    (at.parse().expect("a time"), MEMBERS.iter().position(|member| *member == name).expect("a member's interface"))
+fn packet(line: &str) -> Packet {
+    let mut fields = line.split('\t');
+    let mut next = || fields.next().expect("three fields");
+    let (at, name, source) = (next(), next(), next());
+    // Of what an error of ICMP quotes, the source comes second.
+    let source = source.split(',').next().and_then(|source| source.parse().ok());
+    Packet {
+        at: at.parse().expect("a time"),
+        member: MEMBERS.iter().position(|member| *member == name).expect("a member's interface"),
+        home: SITES.iter().position(|site| source == Some(*site)).expect("a home's address"),
+    }
 }
 
 /// The longest that an old owner gave packets after a new one's first: in seconds.
-fn both(packets: &[(f64, usize)]) -> f64 {
+fn both(packets: &[&Packet]) -> f64 {
     let (mut longest, mut begun) = (0.0_f64, f64::NEG_INFINITY);
-    for pair in packets.windows(2).filter(|pair| pair[0].1 != pair[1].1) {
+    for pair in packets.windows(2).filter(|pair| pair[0].member != pair[1].member) {
         // Those of both take turns then.
-        if pair[1].0 < begun + AFTER_S {
-            longest = longest.max(pair[0].0 - begun);
+        if pair[1].at < begun + AFTER_S {
+            longest = longest.max(pair[0].at - begun);
             continue;
         }
-        begun = pair[1].0;
+        begun = pair[1].at;
     }
     longest
 }

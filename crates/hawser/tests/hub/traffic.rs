@@ -1,16 +1,16 @@
 //! What people do while a member ends, and what they notice: a ping, calls, streams up, a download and conversations.
 //!
-//! 1. `Traffic::start` begins all of it. 2. `finish` says what came of it, around the moment of the harm.
+//! 1. `Traffic::start` begins all of it, at both homes. 2. `finish` says what came of it, around the moment of the harm.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use hawser_lab::hub::SERVER;
-use hawser_wire::Moment;
 use hawser_wire::traffic::{
     Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, Reliable, RunningDuplex, RunningFlows,
     RunningPing, Stack, Towards, UdpReport,
 };
+use hawser_wire::{Moment, Namespace};
 use serde::Serialize;
 
 use crate::conversations::Conversations;
@@ -21,32 +21,38 @@ use crate::world::World;
 /// The ping's interval: finer than any gap that is judged.
 pub const PING_EVERY: Duration = Duration::from_millis(10);
 /// Calls as G.711 has them (RFC 3551): 160 bytes each 20 ms, both ways.
-const CALLS: usize = 20;
 const CALL_EVERY: Duration = Duration::from_millis(20);
 const CALL_BYTES: usize = 160;
 /// What is late is waited for.
 const LINGER: Duration = Duration::from_secs(1);
 /// Connections are made within that, before anything fills the links.
-const CONNECTED: Duration = Duration::from_secs(1);
+const CONNECTED: Duration = Duration::from_millis(1_500);
 /// Streams have found their rates by then.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// TCP connections of the home's: streams that take what they get, and conversations. A plain value.
+/// A home's TCP connections (streams that take what they get, and conversations) and calls. A plain value.
 #[derive(Clone, Copy, Debug)]
 pub struct Many {
     pub streams: usize,
     pub conversations: usize,
+    pub calls: usize,
 }
 
 impl Many {
-    pub fn all(self) -> usize {
+    pub fn connections(self) -> usize {
         self.streams + self.conversations
     }
 }
 
-/// All of it under way. One owner.
+/// All of it under way, at both homes. One owner.
 pub struct Traffic {
     halts: Halts,
+    homes: Vec<Home>,
+    end: Moment,
+}
+
+/// One home's. One owner.
+struct Home {
     conversations: Conversations,
     ping: RunningPing,
     calls: Vec<RunningDuplex>,
@@ -54,6 +60,23 @@ pub struct Traffic {
     down: RunningFlows,
     start: Moment,
     end: Moment,
+}
+
+/// What came of it at both. Plain data.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Seen {
+    #[serde(flatten)]
+    pub home: Noticed,
+    pub branch: Noticed,
+    /// The longest that a processor of this machine ran nothing of ours.
+    pub machine_stood_ms: f64,
+}
+
+impl Seen {
+    /// The first home's, then the other's.
+    pub fn both(&self) -> [&Noticed; 2] {
+        [&self.home, &self.branch]
+    }
 }
 
 /// What came of it: all times in milliseconds. Plain data.
@@ -81,8 +104,6 @@ pub struct Noticed {
     pub download_stood_ms: f64,
     /// The longest that anybody waited for an answer in a conversation.
     pub answered_after_ms: f64,
-    /// The longest that a processor of this machine ran nothing of ours.
-    pub machine_stood_ms: f64,
     pub mbps_before: f64,
     pub mbps_after: f64,
     /// Flows that broke, or brought nothing from a second after the harm on; conversations without an answer.
@@ -90,32 +111,52 @@ pub struct Noticed {
 }
 
 impl Traffic {
-    /// For so long, from now on, with this many connections of the home's.
-    pub fn start(world: &World, many: Many, duration: Duration) -> Self {
-        let server = |port| SocketAddr::new(SERVER.into(), port);
+    /// For so long, from now on, with this many of each home's.
+    pub fn start(world: &World, many: [Many; 2], duration: Duration) -> Self {
+        let start = Moment::now() + CONNECTED;
+        let begin = |(site, many)| Home::start(site, &world.network.server, many, start, duration);
+        let homes = std::thread::scope(|scope| {
+            let each = world.network.sites.iter().zip(many);
+            let begun: Vec<_> = each.map(|home| scope.spawn(move || begin(home))).collect();
+            begun.into_iter().map(|home| home.join().expect("no panic")).collect()
+        });
+        Self { halts: Halts::start(), homes, end: start + duration }
+    }
+
+    /// When it ends.
+    pub fn end(&self) -> Moment {
+        self.end
+    }
+
+    /// Waits for the end. The harm was done at `harm`, and what it did was over by `over`.
+    pub fn finish(self, harm: Moment, over: Moment) -> Seen {
+        let mut homes = self.homes.into_iter().map(|home| home.finish(harm, over));
+        let (home, branch) = (homes.next().expect("one"), homes.next().expect("another"));
+        Seen { home, branch, machine_stood_ms: millis(self.halts.finish()) }
+    }
+}
+
+impl Home {
+    fn start(site: &Namespace, far: &Namespace, many: Many, start: Moment, duration: Duration) -> Self {
+        let destination = SocketAddr::new(SERVER.into(), 0);
         let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
         let flows = |towards, count| {
-            let (client, far) = (world.network.site.clone(), world.network.server.clone());
-            Flows { client, server: far, destination: server(0), kind, towards, count }.connect().expect("connections")
+            let (client, server) = (site.clone(), far.clone());
+            Flows { client, server, destination, kind, towards, count }.connect().expect("connections")
         };
         let (up, down) = (flows(Towards::Server, many.streams), flows(Towards::Client, 1));
         let call = |_| {
-            let (client, far) = (world.network.site.clone(), world.network.server.clone());
+            let (client, server) = (site.clone(), far.clone());
             let (payload, interval, linger) = (CALL_BYTES, CALL_EVERY, LINGER);
-            let call =
-                Duplex { client, server: far, destination: server(0), payload, interval, up: true, down: true, linger };
+            let call = Duplex { client, server, destination, payload, interval, up: true, down: true, linger };
             call.prepare().expect("a call")
         };
-        let calls: Vec<_> = (0..CALLS).map(call).collect();
-        let start = Moment::now() + CONNECTED;
+        let calls: Vec<_> = (0..many.calls).map(call).collect();
         let end = start + duration;
-        let conversations =
-            Conversations::start(&world.network.site, &world.network.server, many.conversations, start, end);
+        let conversations = Conversations::start(site, far, many.conversations, start, end);
         start.sleep_until();
-        let ping =
-            Ping { from: world.network.site.clone(), destination: SERVER.into(), interval: PING_EVERY, duration };
+        let ping = Ping { from: site.clone(), destination: SERVER.into(), interval: PING_EVERY, duration };
         Self {
-            halts: Halts::start(),
             conversations,
             ping: ping.start().expect("a ping"),
             calls: calls.into_iter().map(|call| call.start(start, duration).expect("a call")).collect(),
@@ -126,13 +167,7 @@ impl Traffic {
         }
     }
 
-    /// When it ends.
-    pub fn end(&self) -> Moment {
-        self.end
-    }
-
-    /// Waits for the end. The harm was done at `harm`, and what it did was over by `over`.
-    pub fn finish(self, harm: Moment, over: Moment) -> Noticed {
+    fn finish(self, harm: Moment, over: Moment) -> Noticed {
         let (end, before) = (self.end, harm - ms(500));
         let as_long = (self.start + SETTLED).max(before - (over - before));
         let ping = self.ping.finish().expect("a report");
@@ -167,7 +202,6 @@ impl Traffic {
             streams_stood_ms: millis(up.all.longest_gap(before, end)),
             download_stood_ms: millis(down.all.longest_gap(before, end)),
             answered_after_ms: millis(conversations.longest),
-            machine_stood_ms: millis(self.halts.finish()),
             mbps_before: up.all.mbps_between(harm - ms(1_000), harm) + down.all.mbps_between(harm - ms(1_000), harm),
             mbps_after: up.all.mbps_between(end - ms(1_000), end) + down.all.mbps_between(end - ms(1_000), end),
             flows_that_died: died(&up) + died(&down) + conversations.died,

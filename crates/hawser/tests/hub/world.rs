@@ -1,13 +1,13 @@
-//! A hub of real processes (the network: `hawser_lab::hub`): a home, two members or three, and who routes for them. No
-//! member translates anything, but where that is what is tried (`nat`).
+//! A hub of real processes (the network: `hawser_lab::hub`): two homes, three members that have their peers from etcd, and
+//! FRR, which routes for them. No member translates anything, but where that is what is tried (`nat`).
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use hawser_lab::hub::{Configurations, Follower, Network, SERVER, SITE, upward};
-use hawser_portal::api::{PathState, Status};
+use hawser_lab::hub::{Configurations, Network, SERVER, SITES, Site, upward};
+use hawser_portal::api::{EtcdStatus, PathState, Status};
 use hawser_wire::Namespace;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -16,128 +16,135 @@ use crate::frr::Frr;
 use crate::lab::{PATIENCE, Portal, ms};
 use crate::nat::{INNER, Nat};
 use crate::owners::Capture;
+use crate::store::Store;
 
-/// The members, as the home calls them.
+/// The members, as the homes call them.
 pub const MEMBERS: [&str; 3] = ["a", "b", "c"];
-/// Each of the home's links: Mbit/s.
-const LINK_MBPS: f64 = 10.0;
+/// The homes, as members call them. Most harm is done to the first one's active member.
+pub const HOMES: [&str; 2] = ["home", "branch"];
+/// Each of a home's links: Mbit/s. All of it, with its emulation, leaves a third of two processors idle.
+const LINK_MBPS: [f64; 2] = [10.0, 5.0];
 /// A member that drains, and is asked to go at once.
 const ENDS: Signal = Signal::TERM;
 
-/// Who brings packets for the home to a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
-    /// The test, which looks at the members' tables as zebra does.
-    Watched,
-    /// FRR: zebra, bgpd, bfdd in the router and in each member.
-    Frr,
-}
-
 /// What is tried. A plain value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Setup {
-    pub routing: Routing,
-    /// Two or three.
-    pub members: usize,
-    /// Members translate the home's address, and tell each other of flows.
+    /// Members translate the homes' addresses, and tell each other of flows.
     pub nat: bool,
-}
-
-impl std::fmt::Display for Setup {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let three = if self.members == 3 { ", three members" } else { "" };
-        write!(f, "{:?}{three}{}", self.routing, if self.nat { ", nat" } else { "" })
-    }
-}
-
-impl From<Routing> for Setup {
-    fn from(routing: Routing) -> Self {
-        Self { routing, members: 2, nat: false }
-    }
-}
-
-enum Routers {
-    Watched(Follower),
-    Frr(Frr),
+    /// Members that do not reach etcd serve nobody once their lease is over.
+    pub strict: bool,
+    /// Each answer of etcd's takes that long.
+    pub round_trip: Option<Duration>,
+    /// How much etcd takes, in bytes.
+    pub quota: Option<u64>,
 }
 
 pub struct World {
-    pub local: Portal,
+    pub homes: Vec<Portal>,
     portals: Vec<Option<Portal>>,
-    routers: Routers,
+    frr: Frr,
     nat: Option<Nat>,
+    pub store: Store,
     pub network: Network,
     folder: TempDir,
 }
 
 impl World {
-    /// All of it, with the home's packets going by member a.
-    pub fn new(setup: impl Into<Setup>) -> Self {
-        let Setup { routing, members: count, nat } = setup.into();
-        let network = Network::new(&MEMBERS[..count], LINK_MBPS).expect("namespaces (these tests need root)");
-        let Network { site, members, router, .. } = &network;
+    /// All of it, with both homes' packets going by some member.
+    pub fn new(setup: Setup) -> Self {
+        let network = Network::new(&LINK_MBPS, &MEMBERS).expect("namespaces (these tests need root)");
+        let Network { sites, members, router, .. } = &network;
         let folder = tempfile::tempdir().expect("a folder");
-        let (own, moving) = if nat { (INNER, vec![INNER, SITE]) } else { (SITE, vec![SITE]) };
-        let names = Configurations { site: "home", members: &MEMBERS[..count], own, moving: &moving };
-        names.write(folder.path()).expect("they are written");
-        let nat = nat.then(|| Nat::start(members, folder.path()));
-        let routers = match routing {
-            Routing::Watched => {
-                let next_hops = (0..count).map(|member| upward(member)[0]).collect();
-                Routers::Watched(Follower::start(members, router, SITE, next_hops).expect("threads"))
-            }
-            Routing::Frr => Routers::Frr(Frr::start(members, router)),
-        };
-        let portals = (0..count).map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at]))).collect();
-        let local = Portal::start(site, folder.path(), "home");
-        let world = Self { local, portals, routers, nat, network, folder };
+        let store = Store::start(&network, folder.path(), setup.round_trip, setup.quota);
+        let moving = [0, 1].map(|home| [SITES[home], INNER[home]]);
+        let moving: Vec<_> = moving.iter().map(|both| if setup.nat { &both[..] } else { &both[..1] }).collect();
+        let site =
+            |home: usize| Site { name: HOMES[home], own: *moving[home].last().expect("one"), moving: moving[home] };
+        let (etcd, sites_of) = (store.section(setup.strict), [site(0), site(1)]);
+        let names = Configurations { sites: &sites_of, members: &MEMBERS, etcd: Some(&etcd) };
+        let keys = names.write(folder.path()).expect("they are written");
+        let nat = setup.nat.then(|| Nat::start(members, folder.path()));
+        let frr = Frr::start(members, router);
+        let start = |namespace, name: &&str| Portal::start(namespace, folder.path(), name);
+        let portals = members.iter().zip(&MEMBERS).map(|(member, name)| Some(start(member, name))).collect();
+        let homes = sites.iter().zip(&HOMES).map(|(site, name)| start(site, name)).collect();
+        let world = Self { homes, portals, frr, nat, store, network, folder };
+        world.wait_for_etcd();
+        for (site, key) in sites_of.iter().zip(&keys) {
+            world.admit(site, key);
+        }
         world.wait_until_ready();
         world
     }
 
-    /// The member that the home's packets go to, by its place.
-    pub fn active(&self) -> usize {
-        self.holding("active")
+    fn admit(&self, site: &Site<'_>, key: &str) {
+        let moving: Vec<String> = site.moving.iter().map(|address| format!("{address}/32")).collect();
+        let words = ["add", site.name, "--key", key, "--allowed-ips", &moving.join(",")];
+        assert_eq!(told(&self.hub_command(0, &words)), format!("added: all members serve {}\n", site.name));
     }
 
-    /// The member that is this to the home, by its place.
-    pub fn holding(&self, role: &str) -> usize {
-        named(&self.local.wait_for(role, |status| named(status, role).is_some()), role).expect("it was waited for")
+    /// The member that a home's packets go to, by its place.
+    pub fn active(&self, home: usize) -> usize {
+        self.holding(home, "active")
     }
 
-    /// The members know what they are, all paths work, and the server answers.
+    /// The member that is this to a home, by its place.
+    pub fn holding(&self, home: usize, role: &str) -> usize {
+        let status = self.homes[home].wait_for(role, |status| named(status, role).is_some());
+        named(&status, role).expect("it was waited for")
+    }
+
+    /// The members know what they are, all paths work, and the server answers: for both homes.
     pub fn wait_until_ready(&self) {
         let end = Instant::now() + PATIENCE;
-        while !(self.is_settled() && self.is_answered()) {
-            assert!(
-                Instant::now() < end,
-                "not ready: {:#?}; {}",
-                self.local.status(),
-                said(&self.network.router, "ip", "route")
-            );
-            sleep(ms(50));
+        for (home, name) in HOMES.into_iter().enumerate() {
+            while !(self.is_settled(home) && self.is_answered(home)) {
+                let status = self.homes[home].status();
+                let routes = said(&self.network.router, "ip", "route");
+                assert!(Instant::now() < end, "{name} is not ready: {status:#?}; {routes}");
+                sleep(ms(100));
+            }
         }
     }
 
-    /// The home's standby may be another from one look to the next, where there are three.
-    fn is_settled(&self) -> bool {
-        let Some(status) = self.local.status() else { return false };
+    /// A home's standby may be another from one look to the next.
+    fn is_settled(&self, home: usize) -> bool {
+        let Some(status) = self.homes[home].status() else { return false };
         let paths = status.peers.iter().flat_map(|peer| &peer.paths);
         let working = paths.filter(|path| path.state == PathState::Active).count();
         let holds = |seen: &str, own: &str| {
             let portal = named(&status, seen).and_then(|at| self.portals[at].as_ref());
             let status = portal.and_then(Portal::status);
-            let hub = status.as_ref().and_then(|status| status.peers.first()?.hub.as_ref());
-            hub.is_some_and(|hub| hub.role == own)
+            let peer = status.iter().flat_map(|status| &status.peers).find(|peer| peer.name == HOMES[home]);
+            peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == own)
         };
-        working == 2 * self.network.members.len() && holds("active", "owner") && holds("standby", "standby")
+        working == 2 * MEMBERS.len() && holds("active", "owner") && holds("standby", "standby")
     }
 
-    fn is_answered(&self) -> bool {
-        said(&self.network.site, "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
+    pub fn is_answered(&self, home: usize) -> bool {
+        said(&self.network.sites[home], "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
     }
 
-    /// Whether members translate the home's address.
+    /// Whether a member serves a home.
+    pub fn serves(&self, member: usize, home: usize) -> bool {
+        let status = self.portals[member].as_ref().and_then(Portal::status);
+        status.is_some_and(|status| status.peers.iter().any(|peer| peer.name == HOMES[home]))
+    }
+
+    /// Until all members reach etcd, and see each other there.
+    pub fn wait_for_etcd(&self) {
+        self.wait_for_etcd_to("be reached", |etcd| etcd.reached && etcd.members == MEMBERS.len());
+    }
+
+    /// Until all members say this of etcd: what they say then.
+    pub fn wait_for_etcd_to(&self, what: &str, holds: impl Fn(&EtcdStatus) -> bool) -> Vec<EtcdStatus> {
+        let holds = |status: &Status| status.etcd.as_ref().is_some_and(&holds);
+        let all = self.portals.iter().map(|portal| portal.as_ref().expect("it runs").wait_for(what, holds));
+        all.map(|status| status.etcd.expect("it was waited for")).collect()
+    }
+
+    /// Whether members translate the homes' addresses.
     pub fn translates(&self) -> bool {
         self.nat.is_some()
     }
@@ -154,19 +161,18 @@ impl World {
         command.output().expect("it runs")
     }
 
-    fn path(&self, name: &str, extension: &str) -> PathBuf {
+    pub fn path(&self, name: &str, extension: &str) -> PathBuf {
         self.folder.path().join(format!("{name}.{extension}"))
     }
 
     /// What members log, and what they give the router, is looked at from now on.
     pub fn capture(&self) -> Capture {
-        Capture::start(&self.network.router, self.network.members.len(), self.folder.path())
+        Capture::start(&self.network.router, self.folder.path())
     }
 
     /// All that each member ever logged.
     pub fn logs(&self) -> Vec<String> {
-        let names = &MEMBERS[..self.network.members.len()];
-        names.iter().map(|name| std::fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
+        MEMBERS.iter().map(|name| std::fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
     }
 
     pub fn signal(&self, member: usize, signal: Signal) {
@@ -177,15 +183,21 @@ impl World {
     pub fn tell(&self) {
         let members = MEMBERS.iter().zip(self.logs());
         members.for_each(|(name, log)| eprintln!("member {name}:\n{log}"));
-        eprintln!("home:\n{}", self.local.log());
+        self.homes.iter().zip(HOMES).for_each(|(portal, name)| eprintln!("{name}:\n{}", portal.log()));
     }
 
     /// Waits for a member's end, and starts it again.
     pub fn restart(&mut self, member: usize) {
+        self.restart_by(member, &[]);
+    }
+
+    /// The same by a program that becomes it.
+    pub fn restart_by(&mut self, member: usize, by: &[&str]) {
         let mut ended = self.portals[member].take().expect("it ran");
         ended.wait();
         drop(ended);
-        self.portals[member] = Some(Portal::start(&self.network.members[member], self.folder.path(), MEMBERS[member]));
+        let namespace = &self.network.members[member];
+        self.portals[member] = Some(Portal::start_by(namespace, self.folder.path(), MEMBERS[member], by));
     }
 
     /// All that a member's machine sends, and all that comes to it, is lost from now on; or no more.
@@ -196,9 +208,6 @@ impl World {
             nft(namespace, &format!("table inet silent {{ {} {} }}", chain("prerouting"), chain("output")));
         } else {
             nft(namespace, "delete table inet silent");
-        }
-        if let Routers::Watched(follower) = &self.routers {
-            follower.silence(member, silent);
         }
     }
 
@@ -222,21 +231,19 @@ impl World {
         nft(&self.network.router, &format!("table inet unrouted {{ {from} {to} }}"));
     }
 
-    /// No more; returns when the router hears all members' announcements.
+    /// No more; returns when the router hears all members' announcements: the owner's and the standby's.
     pub fn route_again(&self) {
         nft(&self.network.router, "delete table inet unrouted");
-        if let Routers::Frr(frr) = &self.routers {
-            frr.wait_for_paths(SITE, self.network.members.len());
-        }
+        SITES.iter().for_each(|site| self.frr.wait_for_paths(*site, 2));
     }
 
-    /// Packets of the home's that a member gave the router so far: begins to count at the first call.
+    /// Packets of the homes' that a member gave the router so far: begins to count at the first call.
     pub fn forwarded(&self, member: usize) -> u64 {
-        let (name, members) = (MEMBERS[member], &MEMBERS[..self.network.members.len()]);
+        let name = MEMBERS[member];
         let there = said(&self.network.router, "nft", "list table inet counted");
         if !there.contains("counter") {
-            let rule = |name: &str| format!("iifname {name} ip saddr {SITE} counter; ");
-            let rules: String = members.iter().map(|name| rule(name)).collect();
+            let rule = |name: &str| format!("iifname {name} ip saddr {{ {}, {} }} counter; ", SITES[0], SITES[1]);
+            let rules: String = MEMBERS.iter().map(|name| rule(name)).collect();
             let chain = "chain prerouting { type filter hook prerouting priority -300; ";
             nft(&self.network.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
             return 0;
@@ -248,7 +255,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// The members first, at once: who drains waits for a home that is there.
+    /// The members first, at once: who drains waits for homes that are there.
     fn drop(&mut self) {
         for portal in self.portals.iter().flatten() {
             portal.signal(Signal::CONT);
@@ -258,7 +265,7 @@ impl Drop for World {
     }
 }
 
-/// The member that is this to the home.
+/// The member that is this to a home.
 fn named(status: &Status, role: &str) -> Option<usize> {
     let is = |name: &str| {
         let peer = status.peers.iter().find(|peer| peer.name == name);
@@ -281,4 +288,10 @@ pub fn run(command: &mut Command) {
 pub fn said(namespace: &Namespace, program: &str, words: &str) -> String {
     let output = namespace.command(program).args(words.split(' ')).output().expect("it runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a command told: standard output, then standard error.
+pub fn told(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
 }

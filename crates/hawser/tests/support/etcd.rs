@@ -11,18 +11,9 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// How long etcd may take to elect, where builds have the processors.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What members may do, and nobody else: the commands of docs/hub.md.
-const ROLE: [&str; 9] = [
-    "role add hub",
-    "role grant-permission hub --prefix=true readwrite /hawser/hub/",
-    "user add zurich --no-password",
-    "user grant-role zurich hub",
-    "user add geneva --no-password",
-    "user grant-role geneva hub",
-    "user add root --no-password",
-    "user grant-role root root",
-    "auth enable",
-];
+/// What members may do, and nobody else: the commands of docs/hub.md, before and after each member's own.
+const ROLE: [&str; 2] = ["role add hub", "role grant-permission hub --prefix=true readwrite /hawser/hub/"];
+const ROOT: [&str; 3] = ["user add root --no-password", "user grant-role root root", "auth enable"];
 
 /// Some servers, all in one namespace, each with an address of its own. Ended when it drops.
 pub struct Servers {
@@ -34,9 +25,15 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// They run, and hear from nobody but zurich, geneva and root. A quota is in bytes.
-    pub fn start(namespace: &Namespace, folder: &Path, addresses: &[&str], quota: Option<u64>) -> Self {
-        certify(folder, addresses);
+    /// They run, and hear from nobody but members and root. A quota is in bytes.
+    pub fn start(
+        namespace: &Namespace,
+        folder: &Path,
+        addresses: &[&str],
+        members: &[&str],
+        quota: Option<u64>,
+    ) -> Self {
+        certify(folder, addresses, members);
         let addresses: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
         for address in &addresses {
             let net = format!("{address}/32").parse().expect("an address");
@@ -46,7 +43,11 @@ impl Servers {
         let mut servers = Self { namespace: namespace.clone(), folder: folder.to_owned(), addresses, quota, running };
         (0..servers.addresses.len()).for_each(|at| servers.begin(at));
         servers.wait_until_healthy();
-        ROLE.iter().for_each(|words| drop(servers.ctl(words)));
+        let each = members
+            .iter()
+            .flat_map(|name| [format!("user add {name} --no-password"), format!("user grant-role {name} hub")]);
+        let all = ROLE.map(str::to_owned).into_iter().chain(each).chain(ROOT.map(str::to_owned));
+        all.for_each(|words| drop(servers.ctl(&words)));
         servers
     }
 
@@ -65,8 +66,10 @@ impl Servers {
         let (address, file) = (&self.addresses[at], |name: &str| self.folder.join(name).display().to_string());
         let url = format!("https://{address}:2379");
         let log = File::options().create(true).append(true).open(file("etcd.log")).expect("a log");
-        let mut command = self.namespace.command("etcd");
+        // A machine of its own would take no processor time from portals.
+        let mut command = self.namespace.command("nice");
         command
+            .args(["-n", "19", "etcd"])
             .args(["--name", &name(at), "--data-dir", &file(&name(at)), "--logger", "zap", "--log-level", "error"])
             .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
             .args(["--listen-peer-urls", &peer(address), "--initial-advertise-peer-urls", &peer(address)])
@@ -137,7 +140,7 @@ impl Drop for Servers {
 }
 
 /// A certificate authority, the servers' certificate, and one for each user.
-fn certify(folder: &Path, addresses: &[&str]) {
+fn certify(folder: &Path, addresses: &[&str], members: &[&str]) {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
     let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -154,5 +157,5 @@ fn certify(folder: &Path, addresses: &[&str]) {
         crate::lab::write_private(&folder.join(format!("{name}.key")), &key.serialize_pem());
     };
     issue("etcd", addresses.iter().map(|address| (*address).to_owned()).collect());
-    ["zurich", "geneva", "root"].iter().for_each(|user| issue(user, Vec::new()));
+    members.iter().chain(&["root"]).for_each(|user| issue(user, Vec::new()));
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   home  one 192.0.1.1 -- 192.0.1.2 one  zurich  etcd 192.0.4.2 -- 192.0.4.1 zurich
-//!         two 192.0.2.1 -- 192.0.2.2 two  geneva  etcd 192.0.5.2 -- 192.0.5.1 geneva   etcd  lo 198.51.9.1, .2, .3
+//!         two 192.0.2.1 -- 192.0.2.2 two  geneva  etcd 192.0.5.2 -- 192.0.5.1 geneva   etcd  lo 198.51.9.1
 //!   hawser0 203.0.113.8       hawser0 10.77.0.1, lo 203.0.114.1
 //! ```
 //! Both members answer for 203.0.114.1. Neither has a peer in its file.
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hawser_config::PrivateKey;
 use hawser_portal::api::{Client, EtcdStatus, Event, EventKind, HubList, Status};
 use hawser_wire::traffic::{Ping, PingReport};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use hawser_wire::{End, Namespace, veth};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -24,7 +24,8 @@ use crate::lab::{PATIENCE, Portal, ms, write_private};
 pub const MEMBERS: [&str; 2] = ["zurich", "geneva"];
 const HOME: &str = "203.0.113.8";
 pub const SERVER: &str = "203.0.114.1";
-pub const SERVERS: [&str; 3] = ["198.51.9.1", "198.51.9.2", "198.51.9.3"];
+/// Of etcd.
+pub const ETCD: &str = "198.51.9.1";
 const MTU: u32 = 1_500;
 /// The least that a lease may be, in seconds: what ends with it is waited for.
 pub const LEASE_S: u64 = 3;
@@ -36,21 +37,7 @@ pub struct Hub {
     pub portals: Vec<Option<Portal>>,
     pub local: Portal,
     home_key: String,
-    _slow: Vec<EmulatedLink>,
     folder: TempDir,
-}
-
-/// What is tried. Plain data.
-#[derive(Clone, Copy, Default)]
-pub struct Setup {
-    /// One server of etcd, or three.
-    pub servers: usize,
-    /// Each answer of etcd's takes that long.
-    pub round_trip: Option<Duration>,
-    /// How much etcd takes, in bytes.
-    pub quota: Option<u64>,
-    /// More of `[hub]`, for geneva.
-    pub geneva: &'static str,
 }
 
 /// The namespaces, with what joins them.
@@ -58,50 +45,40 @@ pub struct Net {
     pub home: Namespace,
     pub members: Vec<Namespace>,
     pub store: Namespace,
-    slow: Vec<EmulatedLink>,
 }
 
 impl Net {
-    /// All of them; each answer of etcd's takes that long.
-    pub fn new(round_trip: Option<Duration>) -> Self {
+    /// All of them.
+    pub fn new() -> Self {
         let make = |tag: &str| Namespace::new(tag).expect("makes a namespace (these tests need root)");
         let (home, store) = (make("home"), make("etcd"));
         let members: Vec<Namespace> = MEMBERS.iter().map(|name| make(name)).collect();
-        let mut slow = Vec::new();
         for (at, member) in members.iter().enumerate() {
             let (link, net, beyond) = (["one", "two"][at], at + 1, at + 4);
             let end = |namespace: &Namespace, name: &str, net: usize, host: u8| {
                 End::new(namespace, name, &[&format!("192.0.{net}.{host}/24")])
             };
             veth(&end(&home, link, net, 1), &end(member, link, net, 2), MTU).expect("a veth pair");
-            let (near, far) = (end(member, "etcd", beyond, 2), end(&store, MEMBERS[at], beyond, 1));
-            match round_trip {
-                None => veth(&near, &far, MTU).expect("a veth pair"),
-                Some(time) => {
-                    let direction = Direction::shaped(100.0, time / 2, ms(500));
-                    let spec = LinkSpec::symmetric("etcd", near, far, &direction);
-                    slow.push(EmulatedLink::new(spec).expect("an emulated link"));
-                }
-            }
-            let route = format!("route add 198.51.9.0/24 via 192.0.{beyond}.1");
+            veth(&end(member, "etcd", beyond, 2), &end(&store, MEMBERS[at], beyond, 1), MTU).expect("a veth pair");
+            let route = format!("route add {ETCD} via 192.0.{beyond}.1");
             run(member.command("ip").args(route.split(' ')));
             member.add_address("lo", format!("{SERVER}/32").parse().expect("an address")).expect("an address");
         }
-        Self { home, members, store, slow }
+        Self { home, members, store }
     }
 }
 
 impl Hub {
-    /// Members that know etcd and each other, and a home that is nobody's peer yet.
-    pub fn new(setup: Setup) -> Self {
-        let Net { home, members, store, slow } = Net::new(setup.round_trip);
+    /// Members that know etcd and each other, and a home that is nobody's peer yet; more of `[hub]`, for geneva.
+    pub fn new(geneva: &str) -> Self {
+        let Net { home, members, store } = Net::new();
         let folder = tempfile::tempdir().expect("a folder");
-        let servers = Servers::start(&store, folder.path(), &SERVERS[..setup.servers], setup.quota);
-        let home_key = configure(folder.path(), &servers.urls(), setup.geneva);
+        let servers = Servers::start(&store, folder.path(), &[ETCD], &MEMBERS, None);
+        let home_key = configure(folder.path(), &servers.urls(), geneva);
         let portals: Vec<Option<Portal>> =
             MEMBERS.iter().zip(&members).map(|(name, at)| Some(Portal::start(at, folder.path(), name))).collect();
         let local = Portal::start(&home, folder.path(), "home");
-        let hub = Self { home, members, servers, portals, local, home_key, _slow: slow, folder };
+        let hub = Self { home, members, servers, portals, local, home_key, folder };
         for at in 0..2 {
             hub.wait_for_etcd(at, "both members", |etcd| etcd.reached && etcd.members == 2);
         }

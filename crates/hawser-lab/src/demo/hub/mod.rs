@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::figures::rounded;
 use crate::cleanup;
 use crate::error::LabError;
-use crate::hub::{Follower, Network, SERVER, SITE, upward};
+use crate::hub::{Follower, Network, SERVER, SITES, upward};
 use crate::wait::until;
 use portals::Portals;
 
@@ -74,9 +74,9 @@ pub struct HubFigures {
 /// Where it lacks root, a portal does not come to work, no other member takes over, or the stream ends.
 pub fn run_hub(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<HubFigures, LabError> {
     cleanup::start()?;
-    let network = Network::new(&MEMBERS, LINK_MBPS)?;
+    let network = Network::new(&[LINK_MBPS], &MEMBERS)?;
     let next_hops = (0..MEMBERS.len()).map(|member| upward(member)[0]).collect();
-    let _follower = Follower::start(&network.members, &network.router, SITE, next_hops)?;
+    let _follower = Follower::start(&network.members, &network.router, SITES[0], next_hops)?;
     let mut portals = Portals::start(program, &network)?;
     let active = wait(&portals, "both members and all paths to work", ready)?;
     tell(&format!(
@@ -96,7 +96,7 @@ fn play(
 ) -> Result<HubFigures, LabError> {
     let duration = UNTIL_KILL + AFTER_KILL;
     let stream = upload(network, duration);
-    let ping = Ping { from: network.site.clone(), destination: SERVER.into(), interval: PING_INTERVAL, duration };
+    let ping = Ping { from: network.sites[0].clone(), destination: SERVER.into(), interval: PING_INTERVAL, duration };
     let (stream, ping) = (stream.start()?, ping.start()?);
     let start = Moment::now();
     let client_before = client::of(&network.server, PORT)?;
@@ -129,10 +129,10 @@ fn play(
 /// From the site to the server.
 fn upload(network: &Network, duration: Duration) -> TcpTransfer {
     TcpTransfer {
-        from: network.site.clone(),
+        from: network.sites[0].clone(),
         to: network.server.clone(),
         destination: SocketAddr::new(SERVER.into(), PORT),
-        source: Some(SITE.into()),
+        source: Some(SITES[0].into()),
         congestion: Congestion::Cubic,
         duration,
     }

@@ -7,7 +7,7 @@ use hawser_portal::api::Status;
 use super::{MEMBERS, SITE_NAME};
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
-use crate::hub::{Configurations, Network, SITE};
+use crate::hub::{Configurations, Network, SITES, Site};
 use crate::portals::Portal;
 
 /// They run from the start; ended on drop, before the folder goes.
@@ -23,12 +23,12 @@ impl Portals {
     pub fn start(program: &Path, network: &Network) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let folder = Folder::new()?;
-        let names = Configurations { site: SITE_NAME, members: &MEMBERS, own: SITE, moving: &[SITE] };
-        names.write(folder.path())?;
+        let sites = [Site { name: SITE_NAME, own: SITES[0], moving: &SITES[..1] }];
+        Configurations { sites: &sites, members: &MEMBERS, etcd: None }.write(folder.path())?;
         let members = MEMBERS.iter().zip(&network.members);
         let members = members.map(|(name, member)| Portal::start(program, name, member, &folder).map(Some));
         let members = members.collect::<Result<_, LabError>>()?;
-        let site = Portal::start(program, SITE_NAME, &network.site, &folder)?;
+        let site = Portal::start(program, SITE_NAME, &network.sites[0], &folder)?;
         Ok(Self { site, members, _folder: folder })
     }
 
