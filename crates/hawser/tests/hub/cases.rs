@@ -263,9 +263,8 @@ fn one_links_way_to_the_active_member_is_the_bonds_own_affair() {
 
 #[test]
 fn a_partition_one_way_costs_no_flow() {
-    for harm in [Harm::Deaf, Harm::Mute] {
-        assert_moved(&runs(Setup::default(), harm, 10), GAP_MAX_MS);
-    }
+    let both = [Harm::Deaf, Harm::Mute].map(|harm| runs(Setup::default(), harm, 10));
+    both.iter().for_each(|runs| assert_moved(runs, GAP_MAX_MS));
 }
 
 #[test]

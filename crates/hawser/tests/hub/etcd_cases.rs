@@ -212,6 +212,7 @@ fn strict_members_that_etcd_cannot_tell_serve_nobody_once_their_lease_is_over() 
     let out = world.hub_command(0, &["revoke", HOMES[0]]);
     assert!(out.status.success(), "{}", told(&out));
     wait_until_gone(&world, begun, 0..1);
+    assert!((1..MEMBERS.len()).all(|member| world.serves(member, 0)), "they are not told");
     wait_until_gone(&world, begun, 1..MEMBERS.len());
     let gone = begun.elapsed();
     assert!(gone <= Duration::from_secs(LEASE_S), "{gone:?}");

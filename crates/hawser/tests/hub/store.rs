@@ -56,12 +56,12 @@ impl Store {
     }
 }
 
-/// What members and etcd say to each other is lost at the router from now on, but for these members; or no more.
+/// What these members and etcd say to each other is lost at the router from now on, both ways.
 pub fn away_for(network: &Network, members: &[usize]) {
-    let from: Vec<String> = members.iter().map(|at| upward(*at)[0].to_string()).collect();
+    let those: Vec<String> = members.iter().map(|at| upward(*at)[0].to_string()).collect();
+    let those = those.join(", ");
+    let rule = |one: &str, other: &str| format!("ip {one} {{ {those} }} ip {other} {NET} drop; ");
+    let rules = rule("saddr", "daddr") + &rule("daddr", "saddr");
     let chain = "chain forward { type filter hook forward priority 0; ";
-    nft(
-        &network.router,
-        &format!("table inet store {{ {chain} ip saddr {{ {} }} ip daddr {NET} drop; }}; }}", from.join(", ")),
-    );
+    nft(&network.router, &format!("table inet store {{ {chain} {rules} }}; }}"));
 }
