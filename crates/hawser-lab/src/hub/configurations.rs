@@ -124,10 +124,9 @@ mod tests {
 
     #[test]
     fn portals_understand_their_configurations() {
-        let (inner, public) = (Ipv4Addr::new(10, 78, 0, 2), Ipv4Addr::new(203, 0, 113, 8));
-        let members = ["zurich", "geneva", "basel"];
-        let moving = [inner, public];
-        let sites = ["home", "branch"].map(|name| Site { name, own: inner, moving: &moving });
+        let moving = [8, 9].map(|host| [Ipv4Addr::new(10, 78, 0, host), Ipv4Addr::new(203, 0, 113, host)]);
+        let site = |name, at: usize| Site { name, own: moving[at][0], moving: &moving[at] };
+        let (sites, members) = ([site("home", 0), site("branch", 1)], ["zurich", "geneva", "basel"]);
         for etcd in [None, Some("etcd = [\"https://192.0.2.1:2379\"]\n")] {
             let folder = tempfile::tempdir().expect("a folder");
             let keys = Configurations { sites: &sites, members: &members, etcd }.write(folder.path());
