@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hawser_lab::hub::{Configurations, Network, SERVER, SITES, Site, upward};
-use hawser_portal::api::{EtcdStatus, PathState, Status};
+use hawser_portal::api::{EtcdStatus, HubList, PathState, Status};
 use hawser_wire::Namespace;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -139,9 +139,21 @@ impl World {
 
     /// Until all members say this of etcd: what they say then.
     pub fn wait_for_etcd_to(&self, what: &str, holds: impl Fn(&EtcdStatus) -> bool) -> Vec<EtcdStatus> {
-        let holds = |status: &Status| status.etcd.as_ref().is_some_and(&holds);
-        let all = self.portals.iter().map(|portal| portal.as_ref().expect("it runs").wait_for(what, holds));
-        all.map(|status| status.etcd.expect("it was waited for")).collect()
+        (0..MEMBERS.len()).map(|member| self.wait_for_etcd_to_say(member, what, &holds)).collect()
+    }
+
+    /// Until one does.
+    pub fn wait_for_etcd_to_say(&self, member: usize, what: &str, holds: impl Fn(&EtcdStatus) -> bool) -> EtcdStatus {
+        let portal = self.portals[member].as_ref().expect("it runs");
+        let status = portal.wait_for(what, |status| status.etcd.as_ref().is_some_and(&holds));
+        status.etcd.expect("it was waited for")
+    }
+
+    /// Who owns a home, as etcd has it and the first member tells.
+    pub fn owner_in_etcd(&self, home: usize) -> Option<String> {
+        let out = self.hub_command(0, &["peers", "--json"]);
+        let list: HubList = serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out:?}"));
+        list.peers.into_iter().find(|peer| peer.name == HOMES[home]).and_then(|peer| peer.owner)
     }
 
     /// Whether members translate the homes' addresses.
