@@ -86,7 +86,11 @@ fn ask(narrow: &Narrow) -> Option<Finding> {
     sizes.push(narrow.largest);
     let socket = narrow.by.icmp(narrow.endpoint.ip());
     let answered = socket.and_then(|socket| ping::sizes_answered(socket, &sizes, PATIENCE));
-    judge(narrow, &answered.unwrap_or_default())
+    let answered = answered.unwrap_or_else(|error| {
+        eprintln!("warning: link {}: ask which sizes pass: {error}", narrow.link);
+        Sizes::default()
+    });
+    judge(narrow, &answered)
 }
 
 /// Steps 2 and 3.

@@ -74,7 +74,7 @@ fn asked(namespace: &Namespace, file: &Path, by: &[&str]) -> (BTreeSet<String>, 
     for name in &names {
         assert!(PAGE.contains(&format!("`{name}`")), "docs/troubleshooting.md does not explain {name}");
     }
-    println!("{names:?} in {took:?}");
+    println!("{names:?} in {took:?}; {}", String::from_utf8_lossy(&output.stderr).trim_end());
     (names, halted)
 }
 

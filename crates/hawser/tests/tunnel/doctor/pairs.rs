@@ -58,7 +58,8 @@ fn a_wrong_clock_and_a_black_hole_are_both_named() {
     both_active(&local);
     let preload = format!("LD_PRELOAD={}", faketime::library());
     let by = ["env", &preload, &format!("FAKETIME={LONG_AGO}"), "FAKETIME_DONT_FAKE_MONOTONIC=1"];
-    assert_eq!(found_by(&lab.local, &lab.path("local.toml"), &by), set(&["clock", "mtu-black-hole"]));
+    let found = found_by(&lab.local, &lab.path("local.toml"), &by);
+    assert_eq!(found, set(&["clock", "mtu-black-hole"]), "{:#?}", local.status());
 }
 
 #[test]
