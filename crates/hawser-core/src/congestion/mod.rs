@@ -223,6 +223,9 @@ pub trait Controller: Send {
     fn on_mtu(&mut self, mtu: ByteCount);
     /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
     fn on_spurious_loss(&mut self, now: Time);
+    /// The path was idle, and now begins to carry what another one did: asked after of late, and never filled, it showed
+    /// how it is without a queue.
+    fn on_takeover(&mut self, _now: Time) {}
     /// Nothing was carried yet, and `rate` may be tried, at this round trip (`policy::careful_start`). Controllers that
     /// do not know how begin as ever.
     fn start_at(&mut self, _rate: Rate, _round_trip: Duration) {}

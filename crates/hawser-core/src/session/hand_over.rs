@@ -120,6 +120,7 @@ impl Session {
     /// Of paths by the same links.
     fn begin_as_carried(&mut self, now: Time, start: Start, links: &[Carried]) {
         for path in self.paths.iter_mut() {
+            path.capacity.controller.on_takeover(now);
             let carried = links.iter().find(|carried| carried.link == path.route.link);
             carried.iter().for_each(|carried| path.begin_at(now, start, carried.rate, carried.round_trip));
         }

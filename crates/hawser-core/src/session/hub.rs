@@ -205,6 +205,9 @@ impl Session {
     /// What the link of path `index` brings, or brought, from the other member.
     fn on_carried(&mut self, now: Time, index: usize, start: Start, rate: Rate) {
         let path = &mut self.paths[index];
+        if now.since(self.liveness.busy_at()) >= MOVES_APART {
+            path.capacity.controller.on_takeover(now);
+        }
         let round_trip = path.way.rtt.snapshot().smoothed;
         path.begin_at(now, start, rate, round_trip);
         match start {

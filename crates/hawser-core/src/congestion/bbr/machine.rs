@@ -265,9 +265,12 @@ impl Bbr {
     }
 
     fn check_probe_rtt_done(&mut self, now: Time) {
-        if self.probe_rtt_done.is_none_or(|done| now <= done) {
-            return;
+        if self.probe_rtt_done.is_some_and(|done| now > done) {
+            self.leave_probe_rtt(now);
         }
+    }
+
+    pub(super) fn leave_probe_rtt(&mut self, now: Time) {
         self.min_rtt.probed(now);
         self.restore_window();
         self.reset_short_term();

@@ -303,6 +303,13 @@ impl Controller for Bbr {
         self.undo_spurious_loss();
     }
 
+    fn on_takeover(&mut self, now: Time) {
+        self.min_rtt.probed(now);
+        if self.state == State::ProbeRtt {
+            self.leave_probe_rtt(now);
+        }
+    }
+
     fn start_at(&mut self, rate: Rate, round_trip: Duration) {
         if self.state == State::Startup && !self.full.reached {
             self.window = self.window.max(rate.bytes_in(round_trip));
@@ -311,8 +318,6 @@ impl Controller for Bbr {
     }
 
     fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) -> bool {
-        // Of late it was asked after, and never filled: how it is without a queue is known.
-        self.min_rtt.probed(now);
         let window = rate.bytes_in(round_trip);
         if window <= initial_window(self.mtu) {
             return false;

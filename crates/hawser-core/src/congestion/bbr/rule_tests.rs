@@ -137,11 +137,16 @@ fn an_idle_sender_resumes_at_its_rate_without_probe_rtt() {
 
 #[test]
 fn a_path_that_was_only_asked_after_resumes_without_probe_rtt() {
-    // Whether it goes on at the rate, or that is too little to say anything.
-    for (rate, resumes) in [(1_000_000, true), (100_000, false)] {
+    // What was seen of its round trip is old soon after it takes over, was so before, or was about to be renewed.
+    for old_ms in [4_900, 6_000, 6_100] {
         let mut drive = Drive::in_state(State::Cruise);
-        drive.now = drive.now + Duration::from_secs(6);
-        assert_eq!(drive.bbr.resume(drive.now, Rate(rate), Duration::from_millis(100)), resumes);
+        drive.now = drive.now + Duration::from_millis(old_ms);
+        if old_ms == 6_100 {
+            (drive.rtt, drive.in_flight) = (110, 40_000);
+            drive.frame();
+            assert_eq!(drive.bbr.state, State::ProbeRtt);
+        }
+        drive.bbr.on_takeover(drive.now);
         (drive.rtt, drive.in_flight) = (150, 150_000);
         for _ in 0..20 {
             drive.frame();
