@@ -209,7 +209,7 @@ impl Driver {
         }
         if session.round.is_none() {
             let Settings { name, member, lease, clock, .. } = &self.settings;
-            let load = self.wanted.borrow().load;
+            let load = self.wanted.borrow().load.clone();
             let writes = vec![
                 Write::Put(Key::Member(name.clone()), member.encode()),
                 Write::Put(Key::Load(name.clone()), load.encode()),
@@ -232,9 +232,9 @@ impl Driver {
             // What comes of it is seen by the watch: only then is it known what is still due.
             session.pause = Instant::now() + WATCH_BEHIND;
             session.writing = Some(Box::pin(async move { batch.write(&client).await }));
-        } else if let Some(lease) = session.lease.filter(|_| Some(own.load) != self.written) {
-            self.written = Some(own.load);
+        } else if let Some(lease) = session.lease.filter(|_| Some(&own.load) != self.written.as_ref()) {
             let put = vec![Write::Put(Key::Load(self.settings.name.clone()), own.load.encode())];
+            self.written = Some(own.load);
             session.writing = Some(Box::pin(async move { client.put_leased("write load", lease, put).await }));
         }
     }

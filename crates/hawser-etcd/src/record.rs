@@ -3,6 +3,8 @@
 //! A record of this version may have fields that are not known here: a later release added them. One of another
 //! version, or with a value that cannot be, is none.
 
+use std::collections::BTreeSet;
+
 use hawser_config::{PeerName, PublicKey};
 use hawser_hub::units::{Epoch, MemberId};
 use ipnet::IpNet;
@@ -128,7 +130,7 @@ impl Record for Member {
 }
 
 /// What a member has to do. Nothing by default; plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Peers that it owns.
     pub active: u32,
@@ -136,13 +138,16 @@ pub struct Load {
     pub standby: u32,
     /// Inner packets of all of them, both directions, in bits a second.
     pub rate_bps: u64,
+    /// Members that no longer answer it, by their names.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub misses: BTreeSet<String>,
 }
 
 impl Record for Load {
     type Fields = Load;
 
     fn to_fields(&self) -> Load {
-        *self
+        self.clone()
     }
 
     fn from_fields(fields: Load) -> Result<Self, RecordError> {
@@ -267,8 +272,9 @@ mod tests {
             r#"{{"v":1,"public_key":"{KEY}","endpoints":["198.51.100.10:4920"],"weight":2,"rack":7,"version":"0.2.0"}}"#
         );
         assert_eq!((text(&member), Member::decode(written.as_bytes())), (written, Ok(member)));
-        let load = Load { active: 3, standby: 4, rate_bps: 5 };
-        let written = r#"{"v":1,"active":3,"standby":4,"rate_bps":5}"#.to_owned();
+        let misses = BTreeSet::from(["a".to_owned()]);
+        let load = Load { active: 3, standby: 4, rate_bps: 5, misses };
+        let written = r#"{"v":1,"active":3,"standby":4,"rate_bps":5,"misses":["a"]}"#.to_owned();
         assert_eq!((text(&load), Load::decode(written.as_bytes())), (written, Ok(load)));
         let peer = Peer { key, allowed_ips: vec!["203.0.113.8/32".parse().expect("a network")] };
         let written = format!(r#"{{"v":1,"public_key":"{KEY}","allowed_ips":["203.0.113.8/32"]}}"#);

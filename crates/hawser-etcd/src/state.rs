@@ -262,7 +262,7 @@ impl State {
 
     /// The members, with what each has to do.
     pub fn members(&self) -> impl Iterator<Item = (&MemberName, &Member, Load)> {
-        self.members.iter().map(|(name, member)| (name, member, self.loads.get(name).copied().unwrap_or_default()))
+        self.members.iter().map(|(name, member)| (name, member, self.loads.get(name).cloned().unwrap_or_default()))
     }
 
     /// The member of this name.

@@ -4,7 +4,9 @@
 //! 1. Peers start within the standby's refresh, claim as placement says, and settle. Round trips are 10 to 100 ms, one
 //!    message of a hundred is lost.
 //! 2. Then the members of the case fall silent. Some peers send a packet each 100 ms; for some one comes: routers bring
-//!    it to the standby 90 to 120 ms after the death, which says so; and some have nothing to say but their claims.
+//!    it to the standby 90 to 120 ms after the death, which says so; and some have nothing to say but their claims:
+//!    another member notices, which looks each 200 ms, says so in etcd, and the standby, which tells its peers, once and by
+//!    two paths.
 //! 3. Each of their peers has moved when the other member has confirmed its claim.
 //!
 //! A member's messages are claims and their answers, both ways, and what a second link keeps of the standby's session.
@@ -29,6 +31,12 @@ const AFTER: u64 = 3_000;
 const PACKETS: u64 = 100;
 /// Routers bring a dead member's packets elsewhere after this and something below the other (BFD at 30 ms).
 const ROUTED: [u64; 2] = [90, 31];
+/// How often one member looks at another, how long an answer takes at most in round trips and at least, how many are not
+/// to come (hawser-portal, `etcd/lookout.rs`), and how long etcd takes to tell the others (crates/hawser-hub/README.md).
+const LOOKS: u64 = 200;
+const ANSWERS: [u64; 2] = [2, 100];
+const UNANSWERED: u64 = 2;
+const ETCD: u64 = 50;
 /// How long a standby waits until it says what it is brought, and says it again (`gate`, BROUGHT).
 const BROUGHT: u64 = 100;
 
@@ -57,13 +65,14 @@ impl Has {
     }
 }
 
-/// What happens to a peer. `Brought`: its packets are brought to its standby.
+/// What happens to a peer. `Brought`: its packets are brought to its standby. `Missed`: its owner answers no other member.
 enum Event {
     Wake,
     Claim { side: usize, frame: ClaimFrame },
     Ack { side: usize, ack: ClaimAck },
     Packet,
     Brought,
+    Missed,
 }
 
 /// One peer, and what its two members are to it.
@@ -117,6 +126,12 @@ impl World {
                     // The second packet may come just after the standby looked, and counts when it looks again.
                     let at = first + ROUTED[0] + world.below(ROUTED[1]) + 2 * BROUGHT;
                     world.schedule(at, number, Event::Brought);
+                }
+                Has::Nothing if dies => {
+                    let round_trip = 2 * (5 + world.below(46));
+                    let unheard = UNANSWERED * ANSWERS[1].max(ANSWERS[0] * round_trip);
+                    let at = death + world.below(LOOKS) + unheard + ETCD;
+                    world.schedule(at, number, Event::Missed);
                 }
                 _ => {}
             }
@@ -176,8 +191,20 @@ impl World {
                 ack.into_iter().for_each(|ack| self.send(now, number, 1, Event::Ack { side: 1, ack }));
                 return self.schedule(now + BROUGHT, number, Event::Brought);
             }
+            Event::Missed if peer.moved_at.is_some() || (self.dead)(peer.members[1]) => return,
+            Event::Missed => {
+                peer.ownerships[1].handle_missed(ids[0]);
+                let ack = peer.ownerships[1].poll_ack(time);
+                for ack in ack.into_iter().flat_map(|ack| [ack; 2]) {
+                    self.send(now, number, 1, Event::Ack { side: 1, ack });
+                }
+                return;
+            }
             Event::Ack { side, ack } => {
                 peer.claimant.handle_ack(time, ids[side], ack);
+                if ack.misses {
+                    peer.claimant.handle_missed(time);
+                }
                 if ack.brought {
                     peer.claimant.handle_move(time);
                 }
@@ -230,7 +257,8 @@ impl World {
             (waits[waits.len() / 2], waits[waits.len() * 999 / 1000], waits[waits.len() - 1]);
         let load = f64::from(most) * count as f64 / self.peers.len() as f64;
         let kept = self.peers.len() as f64 / IDLE_KEEPALIVE.as_secs_f64();
-        let messages = (self.messages + kept as u64) / u64::from(MEMBERS);
+        // Three members are looked at, and three look: questions and answers.
+        let messages = (self.messages + kept as u64) / u64::from(MEMBERS) + 2 * 3 * 2 * 1_000 / LOOKS;
         println!(
             "{case}: {} peers lost their active member; moved: half in {half} ms, 99.9 % in {most_of_all} ms, all in {all} ms; \
              {:.2} % within 1 s; {needless} others moved; most loaded member {load:.3} of the mean; {messages} messages a second and \

@@ -195,6 +195,14 @@ impl Gate {
         }
     }
 
+    /// Other members no longer hear from this one: its peers that have this one as their standby are told.
+    pub fn handle_missed(&mut self, now: Time, member: MemberId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        for place in 0..self.wards.len() {
+            self.wards[place].ownership.handle_missed(member);
+            self.follow(now, PeerId(place as u32), endpoint, sink);
+        }
+    }
+
     /// The operator takes a peer off this member, or all of them and those to come; or no longer does.
     pub fn handle_drain(
         &mut self,
@@ -249,7 +257,8 @@ impl Gate {
             let written = ClaimMessage::Ack(ack).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "a role that needs an epoch has one");
             if let Some(frame) = HubFrame::new(HubFrameType::ClaimAck, out.written()) {
-                endpoint.say_to_hub(now, peer, frame, Reach::Back);
+                // Nobody repeats what is said of another member: it must not wait for the loss of a path.
+                endpoint.say_to_hub(now, peer, frame, if ack.misses { Reach::All } else { Reach::Back });
             }
         }
         if let Some(announcement) = ward.ownership.poll_announcement() {

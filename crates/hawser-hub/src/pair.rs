@@ -1,7 +1,8 @@
 //! A peer's two members, and others that may take the place of either, beside an endpoint that has a session with each
 //! over the same links.
 //!
-//! 1. `handle_event`: a session began or ended, a member answered, or says that routers bring it the peer's packets.
+//! 1. `handle_event`: a session began or ended, a member answered, or says that routers bring it the peer's packets, or
+//!    that the owner no longer answers other members.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
 //!    A standby that is away gives its place to the next member that is there.
@@ -79,6 +80,8 @@ pub struct Pair {
     leaving: Option<Leaving>,
     /// Routers bring the standby the peer's packets.
     brought: bool,
+    /// The standby misses the owner: what is said next must not wait for the loss of a path.
+    missed: bool,
     moved: VecDeque<Moved>,
 }
 
@@ -96,6 +99,7 @@ impl Pair {
             standby,
             leaving: None,
             brought: false,
+            missed: false,
             moved: VecDeque::new(),
         })
     }
@@ -133,6 +137,10 @@ impl Pair {
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
                     self.claimant.handle_ack(now, member.id, ack);
                     self.brought |= ack.brought && member == self.standby;
+                    if ack.misses && member == self.standby {
+                        self.missed = true;
+                        self.claimant.handle_missed(now);
+                    }
                 }
             }
             _ => {}
@@ -229,7 +237,8 @@ impl Pair {
 
     fn speak(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
         let mut spoke = false;
-        let reach = if self.claimant.is_pressed(now) { Reach::All } else { Reach::Best };
+        let pressed = std::mem::take(&mut self.missed) | self.claimant.is_pressed(now);
+        let reach = if pressed { Reach::All } else { Reach::Best };
         while let Some((id, frame)) = self.claimant.poll_transmit(now) {
             let Some(to) = self.named(id) else { continue };
             let mut bytes = [0; ClaimMessage::MAX_LEN];

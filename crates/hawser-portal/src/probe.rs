@@ -53,16 +53,17 @@ impl Probe {
 
     /// Steps 2 and 3; none where no answer came within `patience`, which is all that it takes.
     pub fn ask(&mut self, patience: Duration) -> Option<Seen> {
-        let start = Instant::now();
-        while let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
-            let round = Instant::now();
-            // What is refused now, by the system or by ICMP, may pass in the next round.
+        let end = Instant::now() + patience;
+        while Instant::now() < end {
+            let round_ends = end.min(Instant::now() + EVERY);
+            let left = || Some(round_ends.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
             let _ = self.initiate();
-            while let Some(left) = left.min(EVERY).checked_sub(round.elapsed()).filter(|left| !left.is_zero()) {
-                match self.hear(left) {
+            while let Some(within) = left() {
+                match self.hear(within) {
                     Ok(true) => return self.initiator.cookie().map(Seen),
                     Ok(false) => {}
-                    Err(_) => std::thread::sleep(EVERY.saturating_sub(round.elapsed()).min(left)),
+                    // What is refused now, by the system or by ICMP, may pass in the next round.
+                    Err(_) => std::thread::sleep(left().unwrap_or_default()),
                 }
             }
         }
@@ -92,28 +93,38 @@ fn offer(instance: u64) -> Offer {
     Offer { protection: Protection::Encrypt, ciphers, instance: InstanceId(instance) }
 }
 
+/// What answers as a portal does, for tests.
 #[cfg(test)]
-mod tests {
+pub(crate) mod stranger {
     use std::net::{SocketAddr, UdpSocket};
+    use std::sync::{Arc, Mutex};
+    use std::thread::JoinHandle;
 
     use hawser_core::handshake::Responder;
     use hawser_core::wire::handshake::INITIATION_LEN;
 
     use super::*;
 
-    /// How long a test waits for what comes at once.
-    const PATIENCE: Duration = Duration::from_secs(10);
+    /// It answers until it is dropped. Its socket is closed then.
+    pub struct Portal {
+        /// Where it answers.
+        pub address: SocketAddr,
+        lives: Arc<Mutex<bool>>,
+        thread: Option<JoinHandle<()>>,
+    }
 
     /// Answers strangers as a portal of `key` does.
-    fn portal(key: [u8; KEY_LEN]) -> (SocketAddr, PublicKey) {
-        let identity = Identity::new(key);
-        let public = PublicKey::new(identity.public().0).expect("not zero");
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    pub fn portal(place: SocketAddr, key: [u8; KEY_LEN]) -> Portal {
+        let socket = UdpSocket::bind(place).expect("a socket");
         let address = socket.local_addr().expect("an address");
-        std::thread::spawn(move || {
-            let (mut responder, mut bytes) = (Responder::new(identity, offer(0)), [0; INITIATION_LEN]);
+        socket.set_read_timeout(Some(Duration::from_millis(10))).expect("it takes one");
+        let lives = Arc::new(Mutex::new(true));
+        let held = lives.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut responder, mut bytes) = (Responder::new(Identity::new(key), offer(0)), [0; INITIATION_LEN]);
             let mut random = SystemRandom::new().expect("randomness");
-            while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            while *held.lock().expect("no panic") {
+                let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
                 let initiation = &bytes[..length];
                 if responder.initiation_id(initiation).is_none() {
                     continue;
@@ -122,19 +133,43 @@ mod tests {
                 socket.send_to(&cookie, from).expect("sent");
             }
         });
-        (address, public)
+        Portal { address, lives, thread: Some(thread) }
+    }
+
+    impl Drop for Portal {
+        fn drop(&mut self) {
+            *self.lives.lock().expect("no panic") = false;
+            drop(self.thread.take().map(JoinHandle::join));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+    use super::stranger::portal;
+    use super::*;
+
+    /// How long a test waits for what comes at once.
+    const PATIENCE: Duration = Duration::from_secs(10);
+    const KEY: [u8; KEY_LEN] = [7; KEY_LEN];
+    const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+    fn public(key: [u8; KEY_LEN]) -> PublicKey {
+        PublicKey::new(Identity::new(key).public().0).expect("not zero")
     }
 
     fn probe(endpoint: SocketAddr, key: &PublicKey) -> Probe {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let socket = UdpSocket::bind(ANYWHERE).expect("a socket");
         socket.connect(endpoint).expect("connected");
         Probe::by(socket.into(), key).expect("randomness")
     }
 
     #[test]
     fn a_portal_sees_two_ports_as_two_and_one_as_the_same() {
-        let (endpoint, key) = portal([7; KEY_LEN]);
-        let [mut one, mut other] = [(); 2].map(|()| probe(endpoint, &key));
+        let portal = portal(ANYWHERE, KEY);
+        let [mut one, mut other] = [(); 2].map(|()| probe(portal.address, &public(KEY)));
         let seen = one.ask(PATIENCE).expect("an answer");
         assert_ne!(other.ask(PATIENCE).expect("an answer"), seen);
         assert_eq!(one.ask(PATIENCE), Some(seen));
@@ -142,10 +177,10 @@ mod tests {
 
     #[test]
     fn another_key_and_a_closed_port_are_asked_for_as_long_as_is_said() {
-        let (endpoint, _) = portal([7; KEY_LEN]);
-        let closed = UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("an address");
+        let portal = portal(ANYWHERE, KEY);
+        let closed = UdpSocket::bind(ANYWHERE).expect("a socket").local_addr().expect("an address");
         let other = PublicKey::new([9; KEY_LEN]).expect("not zero");
-        for endpoint in [endpoint, closed] {
+        for endpoint in [portal.address, closed] {
             let (start, patience) = (Instant::now(), Duration::from_millis(700));
             assert_eq!(probe(endpoint, &other).ask(patience), None);
             assert!(start.elapsed() >= patience);

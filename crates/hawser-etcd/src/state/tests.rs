@@ -151,7 +151,7 @@ fn what_is_no_record_serves_nobody_and_is_told_and_a_revocation_counts_all_the_s
 #[test]
 fn members_come_and_go_and_peers_with_them() {
     let mut state = listed(vec![member("a", 11, 1, 2), member("b", 12, 1, 3), member("c", 13, 2, 4)]);
-    let load = Load { active: 5, standby: 6, rate_bps: 7 };
+    let load = Load { active: 5, standby: 6, rate_bps: 7, ..Load::default() };
     let at_b = Key::Load(MemberName(name("b")));
     let heard = state.hear(&prefix(), changes(vec![Change::Put(entry(&at_b, load.encode(), 11))]));
     assert_eq!(heard, Heard::Changed(Touched { members: true, ..Touched::default() }));

@@ -84,6 +84,8 @@ pub struct Ownership {
     draining: bool,
     /// The next acknowledgement says that the peer's packets are brought here.
     brought: bool,
+    /// It says that the owner no longer answers.
+    misses: bool,
     ack_due: bool,
     announcement: Announcement,
     announced: (Announcement, Option<Epoch>),
@@ -102,6 +104,7 @@ impl Ownership {
             asked: None,
             draining: false,
             brought: false,
+            misses: false,
             ack_due: false,
             announcement: Announcement::Withdrawn,
             announced: (Announcement::Withdrawn, None),
@@ -199,6 +202,14 @@ impl Ownership {
         self.ack_due |= self.brought;
     }
 
+    /// Other members no longer hear from this one: where it owns the peer, that is told, once, for it may have nothing to
+    /// say by which it would notice.
+    pub fn handle_missed(&mut self, member: MemberId) {
+        let is_owner = self.known.is_some_and(|claim| claim.owner == member);
+        self.misses = is_owner && self.standing == Standing::Standby && !self.draining;
+        self.ack_due |= self.misses;
+    }
+
     /// The operator takes peers off this member, or no longer does.
     pub fn handle_drain(&mut self, draining: bool) {
         self.ack_due |= self.draining != draining && self.standing != Standing::Absent;
@@ -235,8 +246,10 @@ impl Ownership {
             *next = now + self.timing.retransmit;
         }
         let epoch = self.known.map(|claim| claim.epoch);
-        let brought = std::mem::take(&mut self.brought) && self.standing == Standing::Standby;
-        Some(ClaimAck { epoch, role: self.role(now), draining: self.draining, brought, stamp: Stamp(now) })
+        let stands_by = self.standing == Standing::Standby;
+        let brought = std::mem::take(&mut self.brought) && stands_by;
+        let misses = std::mem::take(&mut self.misses) && stands_by;
+        Some(ClaimAck { epoch, role: self.role(now), draining: self.draining, brought, misses, stamp: Stamp(now) })
     }
 
     /// How the prefixes are to be announced from now on, if that changed, or the epoch of an owner's.

@@ -192,3 +192,23 @@ fn a_standby_that_is_brought_packets_says_so_once_and_nobody_else_does() {
     let _ = standby.handle_claim(ms(1010), frame(6, ME, Some(1002)));
     assert_eq!(standby.poll_ack(ms(1010)).map(|ack| (ack.brought, ack.role)), Some((false, Role::Owner)));
 }
+
+#[test]
+fn a_standby_says_once_of_the_owner_and_of_no_other_member_that_it_is_missed() {
+    let (mut standby, _) = member(&[frame(5, OTHER, None)]);
+    let said = |member: &mut Ownership, missed: MemberId| {
+        member.poll_ack(ms(1000));
+        member.handle_missed(missed);
+        member.poll_ack(ms(1001)).map(|ack| (ack.misses, ack.role))
+    };
+    assert_eq!(said(&mut standby, OTHER), Some((true, Role::Standby)));
+    assert_eq!(standby.poll_ack(ms(1002)), None);
+    assert_eq!(said(&mut standby, ME), None);
+    assert_eq!(said(&mut owner(), ME), None);
+    standby.handle_drain(true);
+    assert_eq!(said(&mut standby, OTHER), None, "it wants no peers");
+    standby.handle_drain(false);
+    standby.handle_missed(OTHER);
+    let _ = standby.handle_claim(ms(1010), frame(6, ME, Some(1002)));
+    assert_eq!(standby.poll_ack(ms(1010)).map(|ack| (ack.misses, ack.role)), Some((false, Role::Owner)));
+}

@@ -5,7 +5,7 @@
 //!            | 0x01 | flags 1 | epoch 8 | owner 8 | echo 8 |
 //! CLAIM_ACK  +------+---------+---------+--------+---------+
 //!            | 0x02 | flags 1 | epoch 8 | role 1 | stamp 8 |    flags: 1 the member drains, 2 it is brought the
-//!            +------+---------+---------+--------+---------+    peer's packets; epoch 0: it knows none
+//!            +------+---------+---------+--------+---------+    peer's packets, 4 it misses the owner; epoch 0: none
 //! ```
 
 use crate::units::{Epoch, MemberId, Stamp};
@@ -17,6 +17,7 @@ const CLAIM_ACK: u8 = 2;
 const HAS_ECHO: u8 = 1;
 const DRAINING: u8 = 1;
 const BROUGHT: u8 = 2;
+const MISSES: u8 = 4;
 
 /// Whose an epoch is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -63,6 +64,8 @@ pub struct ClaimAck {
     pub draining: bool,
     /// Routers bring it the peer's packets, although another member owns them.
     pub brought: bool,
+    /// The member that owns them no longer answers other members: the peer is to ask it.
+    pub misses: bool,
     /// Its clock.
     pub stamp: Stamp,
 }
@@ -141,14 +144,15 @@ impl ClaimAck {
             return Err(EncodeError::OutOfRange);
         }
         out.reserve(Self::LEN)?;
-        out.put_bytes(&[CLAIM_ACK, u8::from(self.draining) * DRAINING + u8::from(self.brought) * BROUGHT])?;
+        let flags = [(self.draining, DRAINING), (self.brought, BROUGHT), (self.misses, MISSES)];
+        out.put_bytes(&[CLAIM_ACK, flags.iter().map(|(set, flag)| u8::from(*set) * flag).sum()])?;
         out.put_u64(self.epoch.map_or(0, Epoch::get))?;
         out.put_u8(self.role as u8)?;
         out.put_u64(self.stamp.0.as_nanos())
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let flags = flags(from, DRAINING | BROUGHT)?;
+        let flags = flags(from, DRAINING | BROUGHT | MISSES)?;
         let epoch = epoch(from)?;
         let role = match from.u8()? {
             0 => Role::None,
@@ -161,8 +165,8 @@ impl ClaimAck {
         if epoch.is_none() && role != Role::None {
             return Err(WireError::OutOfRange);
         }
-        let (draining, brought) = (flags & DRAINING != 0, flags & BROUGHT != 0);
-        Ok(ClaimAck { epoch, role, draining, brought, stamp: Stamp(Time::from_nanos(from.u64()?)) })
+        let [draining, brought, misses] = [DRAINING, BROUGHT, MISSES].map(|flag| flags & flag != 0);
+        Ok(ClaimAck { epoch, role, draining, brought, misses, stamp: Stamp(Time::from_nanos(from.u64()?)) })
     }
 }
 

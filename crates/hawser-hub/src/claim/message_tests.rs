@@ -26,10 +26,11 @@ fn claims() -> impl Strategy<Value = ClaimMessage> {
 
 fn acks() -> impl Strategy<Value = ClaimMessage> {
     const ROLES: [Role; 5] = [Role::None, Role::Standby, Role::Owner, Role::Lapsed, Role::Fenced];
-    (proptest::option::of(epochs()), proptest::sample::select(&ROLES[..]), any::<[bool; 2]>(), any::<u64>()).prop_map(
-        |(epoch, role, [draining, brought], stamp)| {
+    (proptest::option::of(epochs()), proptest::sample::select(&ROLES[..]), any::<[bool; 3]>(), any::<u64>()).prop_map(
+        |(epoch, role, [draining, brought, misses], stamp)| {
             let role = if epoch.is_none() { Role::None } else { role };
-            ClaimMessage::Ack(ClaimAck { epoch, role, draining, brought, stamp: Stamp(Time::from_nanos(stamp)) })
+            let stamp = Stamp(Time::from_nanos(stamp));
+            ClaimMessage::Ack(ClaimAck { epoch, role, draining, brought, misses, stamp })
         },
     )
 }
@@ -73,8 +74,14 @@ fn what_no_correct_portal_writes_is_refused() {
     let stamp = Stamp(Time::from_nanos(7));
     let claim = Claim { epoch: Epoch::FIRST, owner: MemberId(2) };
     let claim = bytes_of(ClaimMessage::Claim(ClaimFrame { claim, echo: None }));
-    let ack =
-        bytes_of(ClaimMessage::Ack(ClaimAck { epoch: None, role: Role::None, draining: false, brought: false, stamp }));
+    let ack = bytes_of(ClaimMessage::Ack(ClaimAck {
+        epoch: None,
+        role: Role::None,
+        draining: false,
+        brought: false,
+        misses: false,
+        stamp,
+    }));
     let table = [
         ("an unknown type", &claim, 0, 3, WireError::UnknownType(3)),
         ("an undefined flag", &claim, 1, 2, WireError::Reserved),
@@ -96,8 +103,22 @@ fn what_no_correct_portal_writes_is_refused() {
 #[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
     let stamp = Stamp(Time::ZERO);
-    let wrong = ClaimMessage::Ack(ClaimAck { epoch: None, role: Role::Owner, draining: false, brought: false, stamp });
-    let right = ClaimMessage::Ack(ClaimAck { epoch: None, role: Role::None, draining: false, brought: false, stamp });
+    let wrong = ClaimMessage::Ack(ClaimAck {
+        epoch: None,
+        role: Role::Owner,
+        draining: false,
+        brought: false,
+        misses: false,
+        stamp,
+    });
+    let right = ClaimMessage::Ack(ClaimAck {
+        epoch: None,
+        role: Role::None,
+        draining: false,
+        brought: false,
+        misses: false,
+        stamp,
+    });
     for (message, room, error) in [(wrong, 26, EncodeError::OutOfRange), (right, 18, EncodeError::NoRoom)] {
         let mut room = vec![0; room];
         let mut out = Writer::new(&mut room);

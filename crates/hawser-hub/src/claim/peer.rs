@@ -186,6 +186,13 @@ impl Claimant {
         true
     }
 
+    /// Other members no longer hear from the owner, says the other one: it is told the claim at once, and taken for silent
+    /// only if it does not answer that.
+    pub fn handle_missed(&mut self, now: Time) {
+        self.note_call(now);
+        self.owner.urgent |= self.phase == Phase::Settled;
+    }
+
     /// The old owner of a planned move is to know that it owns no more. Until then it is told what it was told before:
     /// so it goes on with what is under way, and answers where the new one falls silent. Nothing while the move is on.
     pub fn let_go(&mut self) {

@@ -21,7 +21,14 @@ fn claim(number: u64, owner: MemberId) -> Claim {
 }
 
 fn ack(number: u64, role: Role, stamp: u64) -> ClaimAck {
-    ClaimAck { epoch: Epoch::new(number), role, draining: false, brought: false, stamp: Stamp(ms(stamp)) }
+    ClaimAck {
+        epoch: Epoch::new(number),
+        role,
+        draining: false,
+        brought: false,
+        misses: false,
+        stamp: Stamp(ms(stamp)),
+    }
 }
 
 fn draining(number: u64, role: Role) -> ClaimAck {
@@ -79,6 +86,25 @@ fn a_silent_owner_loses_the_peer_to_a_standby_that_answers() {
     assert_eq!(sent(&mut peer, 1350), [(A, claim(6, B))], "the old owner is fenced, should it hear");
     peer.handle_ack(ms(1370), B, ack(6, Role::Owner, 6));
     assert_eq!(peer.phase(), Phase::Settled);
+}
+
+#[test]
+fn an_owner_that_other_members_miss_is_asked_and_left_only_if_it_does_not_answer() {
+    for answers in [true, false] {
+        let mut peer = settled();
+        assert_eq!(sent(&mut peer, 1100), []);
+        peer.handle_missed(ms(1100));
+        assert_eq!(sent(&mut peer, 1100), [(A, claim(5, A))], "it had nothing to say");
+        if answers {
+            peer.handle_ack(ms(1120), A, ack(5, Role::Owner, 6));
+        }
+        sent(&mut peer, 1275);
+        peer.handle_ack(ms(1290), B, ack(5, Role::Standby, 5));
+        peer.handle_timeout(ms(1450));
+        assert_eq!(peer.claim(), if answers { claim(5, A) } else { claim(6, B) });
+        peer.handle_missed(ms(1460));
+        assert_eq!(peer.phase(), if answers { Phase::Settled } else { Phase::Claiming });
+    }
 }
 
 #[test]

@@ -61,7 +61,14 @@ impl Packed {
             ClaimMessage::Claim(ClaimFrame { claim, echo: stamp })
         } else {
             let stamp = stamp.expect("an answer has one");
-            ClaimMessage::Ack(ClaimAck { epoch, role: ROLES[who as usize], draining, brought: false, stamp })
+            ClaimMessage::Ack(ClaimAck {
+                epoch,
+                role: ROLES[who as usize],
+                draining,
+                brought: false,
+                misses: false,
+                stamp,
+            })
         };
         Envelope { member, start, life, message }
     }

@@ -60,6 +60,9 @@ pub enum Command {
     /// What was heard of whom peers claimed, and not from them.
     #[cfg(feature = "etcd")]
     Hearsay(Vec<(PeerId, Claim)>),
+    /// Other members of the hub no longer hear from this one.
+    #[cfg(feature = "etcd")]
+    Missed(MemberId),
     /// Close the sessions, and end.
     Stop,
 }

@@ -182,7 +182,7 @@ fn runs(setup: Setup, harm: Harm, usual: u64) -> Vec<Run> {
 }
 
 /// Does it as often as usual, or as HAWSER_HUB_RUNS says, in one world. All that came of it is kept.
-fn repeated<R: Serialize>(setup: Setup, what: &str, usual: u64, once: impl Fn(&mut World) -> R) -> Vec<R> {
+pub fn repeated<R: Serialize>(setup: Setup, what: &str, usual: u64, once: impl Fn(&mut World) -> R) -> Vec<R> {
     let mut world = World::new(setup);
     let count =
         std::env::var("HAWSER_HUB_RUNS").map_or(usual, |text| text.parse().expect("HAWSER_HUB_RUNS is a number"));

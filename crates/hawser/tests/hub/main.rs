@@ -4,7 +4,7 @@
 //!
 //! 1. `world` makes the namespaces and the portals (with `store`, `frr` and `nat`). 2. `traffic` and `conversations` are
 //!    what people do meanwhile, at both homes. 3. `cases` does harm, and judges what came of the traffic; `owners`, that
-//!    nobody owned beside another. 4. `etcd_cases` does harm to etcd. 5. `figures` keeps each run in
+//!    nobody owned beside another; `idle` has none. 4. `etcd_cases` does harm to etcd. 5. `figures` keeps each run in
 //!    target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
 
 mod cases;
@@ -17,6 +17,7 @@ mod faketime;
 mod figures;
 mod frr;
 mod halts;
+mod idle;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../tunnel/lab.rs"]
 mod lab;

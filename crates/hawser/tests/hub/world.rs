@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hawser_lab::hub::{Configurations, Network, SERVER, SITES, Site, upward};
+use hawser_lab::hub::{Configurations, Network, SERVER, SITES, Site, outward, upward};
 use hawser_portal::api::{EtcdStatus, HubList, PathState, Status};
 use hawser_wire::Namespace;
 use rustix::process::Signal;
@@ -228,6 +228,13 @@ impl World {
         let rules: String = matches.iter().map(|one| format!("{one} drop; ")).collect();
         let chain = "chain forward { type filter hook forward priority 0; ";
         nft(&self.network.net, &format!("table inet lost {{ {chain}{rules} }}; }}"));
+    }
+
+    /// What members say to each other through the net is lost from now on.
+    pub fn part_members(&self) {
+        let own: Vec<String> = (0..MEMBERS.len()).map(|member| outward(member)[0].to_string()).collect();
+        let own = own.join(", ");
+        self.lose(&[format!("ip saddr {{ {own} }} ip daddr {{ {own} }}")]);
     }
 
     pub fn lose_no_more(&self) {

@@ -16,6 +16,8 @@ use hawser_hub::claim::Timing;
 use hawser_hub::gate::Gate;
 use hawser_hub::pair::{Member, Pair};
 use hawser_hub::units::Epoch;
+#[cfg(feature = "etcd")]
+use hawser_hub::units::MemberId;
 
 use super::Parts;
 use crate::run::messages::{Drain, Hubs, News, Report, Standing};
@@ -85,6 +87,14 @@ impl Hub {
     pub fn hear_of(&mut self, now: Time, claims: &[(PeerId, Claim)], endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         if let Some(gate) = &mut self.gate {
             claims.iter().for_each(|(peer, claim)| gate.handle_hearsay(now, *peer, *claim, endpoint, sink));
+        }
+    }
+
+    /// Other members no longer hear from this one.
+    #[cfg(feature = "etcd")]
+    pub fn miss(&mut self, now: Time, member: MemberId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        if let Some(gate) = &mut self.gate {
+            gate.handle_missed(now, member, endpoint, sink);
         }
     }
 

@@ -61,6 +61,11 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 let Parts { hub, endpoint, home, .. } = parts;
                 hub.iter_mut().for_each(|hub| hub.hear_of(now, &claims, endpoint, home));
             }
+            #[cfg(feature = "etcd")]
+            Command::Missed(member) => {
+                let Parts { hub, endpoint, home, .. } = parts;
+                hub.iter_mut().for_each(|hub| hub.miss(now, member, endpoint, home));
+            }
             Command::Stop => return Next::Stop,
         }
     }

@@ -4,11 +4,13 @@
 //!    peers to the file's. 2. [`Store`] runs the driver, and says whom to serve ([`Store::joined`]).
 //! 3. `serving` has the control thread do so: as a reload does it, but that no file is read.
 //! 4. `list` is what `hawser hub members` and `peers` show, `reach` tells when etcd is lost and when it is back.
-//!    `cache` writes down what is to be remembered, `enrolling` makes peers of who has a token, `revocations` ends them.
+//!    `cache` writes down what is to be remembered, `enrolling` makes peers of who has a token, `revocations` ends them,
+//!    `lookout` notices members that die.
 
 mod cache;
 mod enrolling;
 mod list;
+mod lookout;
 mod reach;
 mod revocations;
 mod serving;
@@ -23,7 +25,7 @@ use hawser_config::{Config, Etcd, PeerName, PresharedKey, PublicKey};
 pub use hawser_etcd::driver::Leaving;
 use hawser_etcd::driver::{Handle, Settings, View};
 use hawser_etcd::keys::{MemberName, Prefix};
-use hawser_etcd::record::{Load, Member, Seen};
+use hawser_etcd::record::{Member, Seen};
 use hawser_etcd::roster::{Cache, Roster};
 use hawser_etcd::{Access, TlsFiles};
 
@@ -80,7 +82,8 @@ impl Seed {
             reach: reach::Told::default(),
             enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
-            meter: Meter { load: Load::default(), bytes: 0, at: Instant::now() },
+            lookout: lookout::Lookout::default(),
+            meter: Meter { bytes: 0, at: Instant::now() },
         }
     }
 }
@@ -135,12 +138,13 @@ pub struct Store {
     enrolling: enrolling::Desk,
     /// What of claims was passed on.
     heard: BTreeMap<PublicKey, Seen>,
+    /// Who of the other members answers.
+    lookout: lookout::Lookout,
     meter: Meter,
 }
 
 /// What others know of this member's load.
 struct Meter {
-    load: Load,
     /// Bytes of inner packets until then.
     bytes: u64,
     at: Instant,
@@ -203,6 +207,8 @@ pub enum Heard {
     View(View),
     /// What came of a token.
     Admitted(enrolling::Admitted),
+    /// Another member no longer answers, or does again.
+    Sight(lookout::Sight),
 }
 
 /// What is heard next; nothing, where there is none.
@@ -211,5 +217,6 @@ pub async fn next(store: &mut Option<Store>) -> Heard {
     tokio::select! {
         view = store.handle.next() => Heard::View(view),
         admitted = store.enrolling.next() => Heard::Admitted(admitted),
+        sight = store.lookout.next() => Heard::Sight(sight),
     }
 }

@@ -46,6 +46,12 @@ impl Serving<'_> {
         match heard {
             Heard::View(view) => self.on_view(view).await,
             Heard::Admitted(admitted) => self.on_admitted(admitted).await,
+            Heard::Sight(sight) => {
+                let Some(store) = &mut self.store else { return };
+                let misses = store.lookout.note(sight);
+                store.handle.want(|own| std::mem::replace(&mut own.load.misses, misses.clone()) != misses);
+                self.tell_missed();
+            }
         }
     }
 
@@ -64,6 +70,8 @@ impl Serving<'_> {
             own.revoked.retain(|key, _| !state.is_revoked(key));
             own.revoked.len() != before
         });
+        store.lookout.follow(&state, &store.own);
+        self.tell_missed();
         self.hear_of_claims();
         let Some(store) = &mut self.store else { return };
         if !std::sync::Arc::ptr_eq(&store.served, &store.view.roster) {
@@ -122,6 +130,13 @@ impl Serving<'_> {
         }
     }
 
+    /// Peers that this member stands by for are told whose owner no longer answers.
+    fn tell_missed(&mut self) {
+        let Some(store) = &mut self.store else { return };
+        let missed = store.lookout.news(&store.view.state);
+        self.command(missed.into_iter().map(Command::Missed));
+    }
+
     /// This member owns a peer.
     pub(in crate::run::control) fn note_owned(&mut self, peer: &Peer, epoch: Option<Epoch>) {
         let (Some(store), Some(epoch)) = (&self.store, epoch) else { return };
@@ -147,9 +162,11 @@ impl Serving<'_> {
             u32::try_from(roles.iter().filter(|role| wanted.contains(role)).count()).unwrap_or(u32::MAX)
         };
         let (active, standby) = (count(&[Role::Owner, Role::Lapsed]), count(&[Role::Standby]));
-        let load = Load { active, standby, rate_bps };
-        (store.meter.load, store.meter.bytes, store.meter.at) = (load, bytes, Instant::now());
-        store.handle.want(|own| std::mem::replace(&mut own.load, load) != load);
+        (store.meter.bytes, store.meter.at) = (bytes, Instant::now());
+        store.handle.want(|own| {
+            let load = Load { active, standby, rate_bps, misses: own.load.misses.clone() };
+            std::mem::replace(&mut own.load, load.clone()) != load
+        });
     }
 
     /// `hawser hub members`, `peers`, `add`, `revoke`.
