@@ -232,10 +232,10 @@ pub fn assert_unnoticed(seen: &Seen) {
 
 #[test]
 fn a_member_that_is_killed_costs_no_flow() {
-    for nat in [false, true] {
-        let runs = runs(Setup { nat, ..Setup::default() }, Harm::Killed, 20);
-        assert_moved(&runs, GAP_MAX_MS);
-        assert_losses(&runs);
+    let both = [false, true].map(|nat| runs(Setup { nat, ..Setup::default() }, Harm::Killed, 20));
+    for runs in &both {
+        assert_moved(runs, GAP_MAX_MS);
+        assert_losses(runs);
     }
 }
 
