@@ -167,9 +167,13 @@ pub fn tried(world: &mut World, harm: Harm, capture: Option<Capture>) -> Run {
     Run { harmed, before, after, seen, stale, owned, load: figures::load() }
 }
 
-/// No flow died; where one did, or where something is lost that is to be whole, the portals' logs are shown.
+/// No flow died; where one did, where something is lost that is to be whole, or where nothing came for longer than is
+/// allowed anywhere, all logs are shown.
 fn assert_alive(world: &World, seen: &Seen, calm: bool) {
-    if seen.both().iter().any(|noticed| noticed.flows_that_died > 0 || calm && !is_whole(noticed)) {
+    let is_wrong = |noticed: &&Noticed| {
+        noticed.flows_that_died > 0 || calm && !is_whole(noticed) || noticed.gap_ms > LATE_GAP_MAX_MS as f64
+    };
+    if seen.both().iter().any(is_wrong) {
         world.tell();
     }
     seen.both().iter().for_each(|noticed| assert_eq!(noticed.flows_that_died, 0, "{seen:?}"));

@@ -60,6 +60,15 @@ impl Frr {
         frr
     }
 
+    /// What each daemon logged.
+    pub fn tell(&self) {
+        for (machine, daemon) in MEMBERS.iter().chain(&["router"]).flat_map(|machine| NAMES.map(|name| (machine, name)))
+        {
+            let log = fs::read_to_string(self.folder.path().join(machine).join(format!("{daemon}.log")));
+            eprintln!("{daemon} of {machine}:\n{}", log.unwrap_or_default());
+        }
+    }
+
     /// Returns when the router has routes to this address by that number of members.
     pub fn wait_for_paths(&self, address: Ipv4Addr, count: usize) {
         let (router, end) = (self.folder.path().join("router"), Instant::now() + PATIENCE);

@@ -191,8 +191,9 @@ impl World {
         self.portals[member].as_ref().expect("it runs").signal(signal);
     }
 
-    /// What each portal logged, beside a test's figures: why it is as it is.
+    /// What each portal and each daemon of FRR's logged, beside a test's figures: why it is as it is.
     pub fn tell(&self) {
+        self.frr.tell();
         let members = MEMBERS.iter().zip(self.logs());
         members.for_each(|(name, log)| eprintln!("member {name}:\n{log}"));
         self.homes.iter().zip(HOMES).for_each(|(portal, name)| eprintln!("{name}:\n{}", portal.log()));
