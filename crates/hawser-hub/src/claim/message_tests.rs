@@ -13,6 +13,10 @@ fn bytes_of(message: ClaimMessage) -> Vec<u8> {
     out.written().to_vec()
 }
 
+fn without_epoch(role: Role, stamp: Stamp) -> ClaimMessage {
+    ClaimMessage::Ack(ClaimAck { epoch: None, role, draining: false, brought: false, misses: false, stamp })
+}
+
 fn epochs() -> impl Strategy<Value = Epoch> {
     (1..=Epoch::LAST.get()).prop_map(|number| Epoch::new(number).expect("in range"))
 }
@@ -74,14 +78,7 @@ fn what_no_correct_portal_writes_is_refused() {
     let stamp = Stamp(Time::from_nanos(7));
     let claim = Claim { epoch: Epoch::FIRST, owner: MemberId(2) };
     let claim = bytes_of(ClaimMessage::Claim(ClaimFrame { claim, echo: None }));
-    let ack = bytes_of(ClaimMessage::Ack(ClaimAck {
-        epoch: None,
-        role: Role::None,
-        draining: false,
-        brought: false,
-        misses: false,
-        stamp,
-    }));
+    let ack = bytes_of(without_epoch(Role::None, stamp));
     let table = [
         ("an unknown type", &claim, 0, 3, WireError::UnknownType(3)),
         ("an undefined flag", &claim, 1, 2, WireError::Reserved),
@@ -103,22 +100,7 @@ fn what_no_correct_portal_writes_is_refused() {
 #[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
     let stamp = Stamp(Time::ZERO);
-    let wrong = ClaimMessage::Ack(ClaimAck {
-        epoch: None,
-        role: Role::Owner,
-        draining: false,
-        brought: false,
-        misses: false,
-        stamp,
-    });
-    let right = ClaimMessage::Ack(ClaimAck {
-        epoch: None,
-        role: Role::None,
-        draining: false,
-        brought: false,
-        misses: false,
-        stamp,
-    });
+    let [wrong, right] = [Role::Owner, Role::None].map(|role| without_epoch(role, stamp));
     for (message, room, error) in [(wrong, 26, EncodeError::OutOfRange), (right, 18, EncodeError::NoRoom)] {
         let mut room = vec![0; room];
         let mut out = Writer::new(&mut room);

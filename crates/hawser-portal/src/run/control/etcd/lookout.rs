@@ -85,15 +85,19 @@ impl Lookout {
         }
     }
 
-    /// Step 3: who is missed by this member from now on.
-    pub fn note(&mut self, Sight { name, missed }: Sight) -> BTreeSet<String> {
+    /// Whom this member misses.
+    pub fn own(&self) -> &BTreeSet<String> {
+        &self.own
+    }
+
+    /// Step 3: one more is missed by this member, or one less.
+    pub fn note(&mut self, Sight { name, missed }: Sight) {
         if missed && self.looked_at.contains_key(&name) {
             tracing::warn!(member = name, "member of the hub no longer answers: its peers are told to ask it");
             self.own.insert(name);
         } else if self.own.remove(&name) {
             tracing::info!(member = name, "member of the hub answers again");
         }
-        self.own.clone()
     }
 
     /// Step 3: those that somebody misses now, and nobody did before.
@@ -163,6 +167,10 @@ mod tests {
 
     use hawser_config::{PeerName, PrivateKey};
 
+    use hawser_etcd::keys::{Key, Prefix};
+    use hawser_etcd::record::Record as _;
+    use hawser_etcd::state::{Entry, Revision};
+
     use super::*;
     use crate::probe::stranger;
 
@@ -206,5 +214,32 @@ mod tests {
         }
         assert!(after(all(1), member_id(&members[0].1.key)).is_empty(), "it is alone");
         assert!(looked_at.values().all(|by| *by == LOOKED_AT), "{looked_at:?}");
+    }
+
+    #[test]
+    fn a_member_that_left_the_hub_while_it_was_missed_is_missed_anew_when_it_came_back() {
+        let [us, them] = [(); 2].map(|()| PrivateKey::generate().expect("randomness").public());
+        let prefix = Prefix::new("/hawser/hub/");
+        let hub = |members: &[(&str, PublicKey)]| {
+            let entry = |(name, key): &(&str, PublicKey)| {
+                let at = Key::Member(MemberName(PeerName::parse(name).expect("a name")));
+                let (key, value) = (prefix.full(&at), member("nowhere", *key).encode());
+                Entry { key, value, created: Revision(1), modified: Revision(1) }
+            };
+            let mut state = State::default();
+            state.replace(&prefix, 7, Revision(1), members.iter().map(entry).collect());
+            state
+        };
+        let (whole, alone) = (hub(&[("a", us), ("b", them)]), hub(&[("a", us)]));
+        let mut lookout = Lookout::default();
+        for life in 0..2 {
+            lookout.follow(&whole, &us);
+            assert_eq!(lookout.news(&whole), [], "life {life}");
+            lookout.note(Sight { name: "b".to_owned(), missed: true });
+            assert_eq!(lookout.news(&whole), [member_id(&them)], "life {life}");
+            assert_eq!(lookout.news(&whole), [], "it is known");
+            lookout.follow(&alone, &us);
+            assert!(lookout.own().is_empty() && lookout.news(&alone).is_empty(), "nobody says so of who left");
+        }
     }
 }

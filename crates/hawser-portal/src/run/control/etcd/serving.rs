@@ -48,8 +48,7 @@ impl Serving<'_> {
             Heard::Admitted(admitted) => self.on_admitted(admitted).await,
             Heard::Sight(sight) => {
                 let Some(store) = &mut self.store else { return };
-                let misses = store.lookout.note(sight);
-                store.handle.want(|own| std::mem::replace(&mut own.load.misses, misses.clone()) != misses);
+                store.lookout.note(sight);
                 self.tell_missed();
             }
         }
@@ -130,9 +129,16 @@ impl Serving<'_> {
         }
     }
 
-    /// Peers that this member stands by for are told whose owner no longer answers.
+    /// etcd is told whom this member misses, and no longer of who left the hub; peers that it stands by for, whose owner no
+    /// longer answers.
     fn tell_missed(&mut self) {
         let Some(store) = &mut self.store else { return };
+        let misses = store.lookout.own();
+        store.handle.want(|own| {
+            let is_news = own.load.misses != *misses;
+            own.load.misses.clone_from(misses);
+            is_news
+        });
         let missed = store.lookout.news(&store.view.state);
         self.command(missed.into_iter().map(Command::Missed));
     }
