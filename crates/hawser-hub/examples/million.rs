@@ -32,7 +32,7 @@ const PACKETS: u64 = 100;
 /// Routers bring a dead member's packets elsewhere after this and something below the other (BFD at 30 ms).
 const ROUTED: [u64; 2] = [90, 31];
 /// How often one member looks at another, how long an answer takes at most in round trips and at least, how many are not
-/// to come (hawser-portal, `etcd/lookout.rs`), and how long etcd takes to tell the others (crates/hawser-hub/README.md).
+/// to come (hawser-portal, `etcd/failure_detector.rs`), and how long etcd takes to tell the others (crates/hawser-hub/README.md).
 const LOOKS: u64 = 200;
 const ANSWERS: [u64; 2] = [2, 100];
 const UNANSWERED: u64 = 2;

@@ -5,12 +5,12 @@
 //! 3. `serving` has the control thread do so: as a reload does it, but that no file is read.
 //! 4. `list` is what `hawser hub members` and `peers` show, `reach` tells when etcd is lost and when it is back.
 //!    `cache` writes down what is to be remembered, `enrolling` makes peers of who has a token, `revocations` ends them,
-//!    `lookout` notices members that die.
+//!    `failure_detector` notices members that die.
 
 mod cache;
 mod enrolling;
+mod failure_detector;
 mod list;
-mod lookout;
 mod reach;
 mod revocations;
 mod serving;
@@ -82,7 +82,7 @@ impl Seed {
             reach: reach::Told::default(),
             enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
-            lookout: lookout::Lookout::default(),
+            detector: failure_detector::FailureDetector::default(),
             meter: Meter { bytes: 0, at: Instant::now() },
         }
     }
@@ -139,7 +139,7 @@ pub struct Store {
     /// What of claims was passed on.
     heard: BTreeMap<PublicKey, Seen>,
     /// Who of the other members answers.
-    lookout: lookout::Lookout,
+    detector: failure_detector::FailureDetector,
     meter: Meter,
 }
 
@@ -208,7 +208,7 @@ pub enum Heard {
     /// What came of a token.
     Admitted(enrolling::Admitted),
     /// Another member no longer answers, or does again.
-    Sight(lookout::Sight),
+    Sight(failure_detector::Sight),
 }
 
 /// What is heard next; nothing, where there is none.
@@ -217,6 +217,6 @@ pub async fn next(store: &mut Option<Store>) -> Heard {
     tokio::select! {
         view = store.handle.next() => Heard::View(view),
         admitted = store.enrolling.next() => Heard::Admitted(admitted),
-        sight = store.lookout.next() => Heard::Sight(sight),
+        sight = store.detector.next() => Heard::Sight(sight),
     }
 }

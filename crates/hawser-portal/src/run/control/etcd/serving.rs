@@ -48,7 +48,7 @@ impl Serving<'_> {
             Heard::Admitted(admitted) => self.on_admitted(admitted).await,
             Heard::Sight(sight) => {
                 let Some(store) = &mut self.store else { return };
-                store.lookout.note(sight);
+                store.detector.note(sight);
                 self.tell_missed();
             }
         }
@@ -69,7 +69,7 @@ impl Serving<'_> {
             own.revoked.retain(|key, _| !state.is_revoked(key));
             own.revoked.len() != before
         });
-        store.lookout.follow(&state, &store.own);
+        store.detector.follow(&state, &store.own);
         self.tell_missed();
         self.hear_of_claims();
         let Some(store) = &mut self.store else { return };
@@ -133,13 +133,13 @@ impl Serving<'_> {
     /// longer answers.
     fn tell_missed(&mut self) {
         let Some(store) = &mut self.store else { return };
-        let misses = store.lookout.own();
+        let misses = store.detector.own();
         store.handle.want(|own| {
             let is_news = own.load.misses != *misses;
             own.load.misses.clone_from(misses);
             is_news
         });
-        let missed = store.lookout.news(&store.view.state);
+        let missed = store.detector.news(&store.view.state);
         self.command(missed.into_iter().map(Command::Missed));
     }
 

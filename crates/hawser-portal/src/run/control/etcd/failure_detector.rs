@@ -1,7 +1,7 @@
-//! Members of a hub look at each other: a peer that has nothing to say would notice its owner's death when it next tells
-//! its claim, half a minute later.
+//! Failure detection among a hub's members (as SWIM's probes: Das et al., 2002): a peer that has nothing to say would
+//! notice its owner's death when it next tells its claim, half a minute later.
 //!
-//! 1. Each member looks at the three that come after it by their ids, and so three look at each ([`Lookout::follow`]).
+//! 1. Each member looks at the three that come after it by their ids, and so three look at each ([`FailureDetector::follow`]).
 //! 2. [`look`]: one is asked what any stranger may ask (`probe`), five times a second, and missed once it left two
 //!    questions in a row unanswered. A member that never answered is not.
 //! 3. Who misses one says so in etcd, beside its load: the others hear of it there. Each tells the peers that it stands by
@@ -44,7 +44,7 @@ pub struct Sight {
 }
 
 /// The members that are looked at, and who is missed. Looks at nobody at first; the store owns it.
-pub struct Lookout {
+pub struct FailureDetector {
     looked_at: BTreeMap<String, (Member, Arc<()>)>,
     sights: (UnboundedSender<Sight>, UnboundedReceiver<Sight>),
     own: BTreeSet<String>,
@@ -52,14 +52,14 @@ pub struct Lookout {
     missed: BTreeSet<MemberId>,
 }
 
-impl Default for Lookout {
+impl Default for FailureDetector {
     fn default() -> Self {
         let (looked_at, own, missed) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         Self { looked_at, sights: unbounded_channel(), own, missed }
     }
 }
 
-impl Lookout {
+impl FailureDetector {
     /// Step 1: looks at whom `own` has to, as etcd has them now, and at nobody else.
     pub fn follow(&mut self, state: &State, own: &PublicKey) {
         let wanted = after(state.members().map(|(name, member, _)| (name, member)), member_id(own));
@@ -93,10 +93,10 @@ impl Lookout {
     /// Step 3: one more is missed by this member, or one less.
     pub fn note(&mut self, Sight { name, missed }: Sight) {
         if missed && self.looked_at.contains_key(&name) {
-            tracing::warn!(member = name, "member of the hub no longer answers: its peers are told to ask it");
+            tracing::warn!(member = name, "hub member suspected: its peers are told to ask it");
             self.own.insert(name);
         } else if self.own.remove(&name) {
-            tracing::info!(member = name, "member of the hub answers again");
+            tracing::info!(member = name, "hub member answers again");
         }
     }
 
@@ -231,15 +231,15 @@ mod tests {
             state
         };
         let (whole, alone) = (hub(&[("a", us), ("b", them)]), hub(&[("a", us)]));
-        let mut lookout = Lookout::default();
+        let mut detector = FailureDetector::default();
         for life in 0..2 {
-            lookout.follow(&whole, &us);
-            assert_eq!(lookout.news(&whole), [], "life {life}");
-            lookout.note(Sight { name: "b".to_owned(), missed: true });
-            assert_eq!(lookout.news(&whole), [member_id(&them)], "life {life}");
-            assert_eq!(lookout.news(&whole), [], "it is known");
-            lookout.follow(&alone, &us);
-            assert!(lookout.own().is_empty() && lookout.news(&alone).is_empty(), "nobody says so of who left");
+            detector.follow(&whole, &us);
+            assert_eq!(detector.news(&whole), [], "life {life}");
+            detector.note(Sight { name: "b".to_owned(), missed: true });
+            assert_eq!(detector.news(&whole), [member_id(&them)], "life {life}");
+            assert_eq!(detector.news(&whole), [], "it is known");
+            detector.follow(&alone, &us);
+            assert!(detector.own().is_empty() && detector.news(&alone).is_empty(), "nobody says so of who left");
         }
     }
 }
