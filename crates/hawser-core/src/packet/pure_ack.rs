@@ -18,7 +18,8 @@ const TIMESTAMPS_LEN: u8 = 10;
 pub(super) fn supersedes(newer: (&[u8], &Inner), older: (&[u8], &Inner)) -> bool {
     let Some(new) = pure(newer) else { return false };
     let Some(old) = pure(older) else { return false };
-    let flow = |inner: &Inner| (inner.source, inner.destination, inner.ports, inner.traffic_class);
+    // As long before TCP: one takes the place of the other, whose length is known.
+    let flow = |inner: &Inner| (inner.source, inner.destination, inner.ports, inner.traffic_class, inner.transport_at);
     let rest = |tcp: &[u8]| (be32(tcp, SEQUENCE), tcp[DATA_OFFSET], tcp[TCP_FLAGS]);
     let more = be32(new, ACK_NUMBER).wrapping_sub(be32(old, ACK_NUMBER)) as i32;
     flow(newer.1) == flow(older.1) && rest(new) == rest(old) && more > 0
@@ -77,6 +78,7 @@ mod tests {
             ("marked", Sample { traffic_class: 3, ..newer.clone() }),
             ("sequence", Sample { sequence: 5, ..newer.clone() }),
             ("header", Sample { tcp_words: 0, ..newer.clone() }),
+            ("options of IP", Sample { ip_words: 1, ..newer.clone() }),
             ("flow", Sample { ports: (4_001, 443), ..newer.clone() }),
             ("address", Sample { v6: true, ..newer.clone() }),
             ("datagram", Sample { udp: true, payload: 8, ..newer }),

@@ -236,11 +236,13 @@ impl Queue {
                 }
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     self.outage.on_served(now, self.codel.interval);
+                    let head = self.head(bucket);
                     let marked = self.judge(now, bucket, store, dropped);
-                    let pulled = self.take(now, bucket, max_bytes, max_segments, marked);
-                    if pulled.is_some() {
-                        return pulled;
+                    if self.head(bucket) == head {
+                        return Some(self.take(now, bucket, max_bytes, max_segments, marked));
                     }
+                    // What is behind a dropped packet was not asked for: it may have another size, or rule.
+                    (looks, turn) = (looks - 1, Some(bucket));
                 }
                 Choice::Take { .. } => {}
             }
@@ -278,6 +280,12 @@ impl Queue {
         }
     }
 
+    /// The first that waits in a flow.
+    fn head(&self, bucket: FlowBucket) -> Option<SegmentRef> {
+        let head = self.flows.get(bucket).head;
+        (head != NONE).then(|| self.line.get(head).head())
+    }
+
     /// CoDel's turn: drops what it must from the head; true when it marked the new head instead.
     fn judge(
         &mut self,
@@ -308,30 +316,16 @@ impl Queue {
         }
     }
 
-    /// The head of a flow, as far as it fits.
-    fn take(
-        &mut self,
-        now: Time,
-        bucket: FlowBucket,
-        max_bytes: ByteCount,
-        max_segments: u16,
-        marked: bool,
-    ) -> Option<Pulled> {
+    /// The head of a flow, which fits, and what of its train fits behind it.
+    fn take(&mut self, now: Time, bucket: FlowBucket, max_bytes: ByteCount, max_segments: u16, marked: bool) -> Pulled {
         let flow = self.flows.get_mut(bucket);
-        if flow.head == NONE {
-            return None;
-        }
         let head = *self.line.get(flow.head);
-        // What CoDel dropped may have had something bigger behind it.
         let count = head.fitting(max_bytes).min(max_segments);
-        if count == 0 {
-            return None;
-        }
         let bytes = head.len_of(count);
         let sparse = flow.on_pulled(now, bytes);
         self.flows.note_served(bucket, bytes);
         self.advance(bucket, count, bytes);
-        Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse })
+        Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse }
     }
 
     /// Drops what has waited for longer than `limit`, whoever pulls or does not.

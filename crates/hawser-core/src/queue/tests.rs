@@ -86,11 +86,17 @@ impl Bench {
     }
 
     fn pull(&mut self, choose: &mut dyn FnMut(&FlowView) -> Choice) -> Option<Pulled> {
-        let mut dropped = Vec::new();
-        let pulled = self.queue.pull(self.now, &mut self.store, choose, &mut |d| dropped.push(d));
+        let (mut dropped, mut asked) = (Vec::new(), None);
+        let ask = &mut |view: &FlowView| {
+            asked = Some((view.bucket, view.head_len.0));
+            choose(view)
+        };
+        let pulled = self.queue.pull(self.now, &mut self.store, ask, &mut |d| dropped.push(d));
         self.lose(dropped);
         if let Some(p) = pulled {
             assert!(p.count > 0);
+            let len = self.store.train(p.train).segment_len(p.first) as u64;
+            assert_eq!(asked, Some((p.bucket, len)), "what is given was asked for");
             let mut bytes = 0;
             for segment in p.first..p.first + p.count {
                 let segment = SegmentRef { train: p.train, segment };
@@ -344,6 +350,24 @@ fn codel_drops_single_segments_of_a_standing_queue() {
     assert_eq!(marked, 0);
     let wait = bench.queue.head_wait(bench.now);
     assert!(wait < MS * 20, "shorter than without: {wait:?}");
+}
+
+#[test]
+fn what_is_behind_a_dropped_packet_is_asked_for_by_its_own_size() {
+    let mut bench = Bench::new(QueueParams::default());
+    for round in 0..2_000 {
+        for payload in [400, 900] {
+            bench.enqueue_bytes(1, payload, false);
+        }
+        // Of two datagrams in a batch neither is longer than the first: `Bench::pull` looks at what it gets.
+        if round >= 20 {
+            bench.pull(&mut |_| segments(1)).expect("a queue stands");
+            bench.pull(&mut |_| segments(1)).expect("a queue stands");
+        }
+        bench.now = bench.now + MS;
+    }
+    let dropped = bench.dropped.iter().filter(|dropped| dropped.reason == DropReason::Codel).count();
+    assert!(dropped >= 20, "{dropped}");
 }
 
 #[test]

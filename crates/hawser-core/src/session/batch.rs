@@ -61,8 +61,12 @@ impl<'a> Batch<'a> {
     }
 
     /// The next `size` bytes, for a datagram that `room_for` allowed.
+    ///
+    /// # Panics
+    /// For another one: the kernel, and whoever seals later, cut a batch by its first datagram's size, and would seal
+    /// under numbers that others have.
     pub fn push(&mut self, size: usize) -> &mut [u8] {
-        debug_assert!(self.room_for(size) > 0, "the batch has no room");
+        assert!(self.room_for(size) > 0, "the batch has no room");
         if self.segments == 0 {
             self.segment_size = size;
         }

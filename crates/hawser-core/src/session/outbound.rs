@@ -163,7 +163,6 @@ impl Session {
 
     /// Step 4: fills a batch for one path; `None` if it declines all that waits.
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
-        self.fec.on_loss(now, self.paths[index].capacity.loss.to_expect());
         let mut budget = self.paths[index].budget(now);
         let seals_later = matches!(cx.sealing, Sealing::Later(_));
         let mut batch = Batch::new(buffer, self.paths[index].room_before()).sealed_later(seals_later);
@@ -203,10 +202,14 @@ impl Session {
                 let inner = cx.store.train(pulled.train).inner();
                 cx.flows.note_sent(now, self.peer.id, inner, self.paths[index].route.into(), pulled.bytes);
             }
-            let rule = cx.store.train(pulled.train).treatment().rule;
-            free |= !self.scheduling.allowed.is_bound(rule);
+            let treatment = cx.store.train(pulled.train).treatment();
+            free |= !self.scheduling.allowed.is_bound(treatment.rule);
             let (sparse, wire) = (pulled.sparse, self.send_pulled(now, index, batch, pulled, cx));
             *budget -= wire;
+            if treatment.fec {
+                // For the next ones: room was asked for as these are.
+                self.fec.on_loss(now, self.paths[index].capacity.loss.to_expect());
+            }
             if sparse && self.knows_hub() {
                 self.outbound.sparse_rate.note(now, wire);
             }
@@ -291,8 +294,10 @@ impl Session {
             while set.contains(index) && *budget > ByteCount::ZERO {
                 let queue = self.recovery.retransmit.queue(at);
                 let (Some(next), ahead) = (queue.peek(), queue.bytes()) else { break };
-                let size = DATA_OVERHEAD + usize::from(next.len);
-                let fits = if size > self.paths[index].way.mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
+                let (len, mtu) = (usize::from(next.len), self.paths[index].way.mtu());
+                // What another session gave leaves by this one for the first time, and may be protected.
+                let size = self.fec.overhead(next.treatment.fec && next.tries == 0, len, mtu) + len;
+                let fits = if size > mtu { batch.is_empty() } else { batch.room_for(size) > 0 };
                 if !fits || !takes_retransmit(&self.scheduling.round(now), index, set, ahead) {
                     break;
                 }
