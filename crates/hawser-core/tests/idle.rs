@@ -147,3 +147,21 @@ fn who_hears_nothing_of_an_idle_path_asks_and_says_that_it_is_down() {
     world.run(ms(1_000));
     assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2), "asked at once when there is traffic");
 }
+
+#[test]
+fn who_was_called_reaches_an_idle_caller_though_the_first_datagram_under_new_keys_was_lost() {
+    let mut world = World::new(&[0], 1);
+    // The caller replaces the keys 172 s after they were made; who was called asks for others at 176.
+    world.run(ms(165_000));
+    let (mut answered, mut lost) = (false, false);
+    world.rule = Box::new(move |_, flight| {
+        if !flight.is_data() {
+            answered |= flight.from == REMOTE;
+            return Fate::Pass;
+        }
+        let first = answered && flight.from == LOCAL && !std::mem::replace(&mut lost, true);
+        if first { Fate::Drop } else { Fate::Pass }
+    });
+    world.run(ms(13_000));
+    assert_eq!(world.stream(REMOTE, 500), 500);
+}

@@ -297,7 +297,7 @@ impl Endpoint {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
         }
         if let Some(session) = peer.session.as_mut().filter(|_| same) {
-            if !keys.ours && session.insists_on_keys(now) {
+            if !keys.ours && session.insists_on_keys(now, keys.made_at) {
                 session.admit_keys(now, keys);
             } else {
                 session.install_keys(now, keys);

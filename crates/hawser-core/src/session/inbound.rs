@@ -64,7 +64,7 @@ impl Session {
         let Datagram { route, ecn, header, bytes, opening } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(now, key, path, header.number, bytes, opening)?;
-        self.keyring.note_opened(key);
+        self.keyring.note_opened(now, key);
         let mut parsed = ArrayVec::new();
         parse(frames, &mut parsed)?;
         let elicits = parsed.iter().any(Frame::is_acked);

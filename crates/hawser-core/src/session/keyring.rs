@@ -66,13 +66,14 @@ struct Live {
     set: KeySet,
     /// Packets sealed under them, over all paths.
     sealed: u64,
-    /// Packets opened under them: the peer may have no way to initiate.
+    /// Packets opened under them, and the first one's time: the peer may have no way to initiate.
     opened: u64,
+    first_opened: Option<Time>,
 }
 
 impl Live {
     fn new(set: KeySet) -> Self {
-        Live { set, sealed: 0, opened: 0 }
+        Live { set, sealed: 0, opened: 0, first_opened: None }
     }
 
     /// Whether `more` packets may be sealed, or opened, under them.
@@ -126,18 +127,19 @@ impl Keyring {
         !std::mem::replace(&mut self.told_over, true)
     }
 
-    /// Whether the present keys are of our own initiation, and the peer was not heard under them yet,
-    /// but may yet be.
-    pub fn awaits_first_datagram(&self, now: Time) -> bool {
-        let Live { set, opened, .. } = &self.current;
-        set.ours && *opened == 0 && now.since(set.made_at) < HALF_OPEN_FOR
+    /// Whether keys of the peer's initiation, answered at `made_at`, crossed the present ones, which are of our own: the
+    /// peer was not heard under these yet, but may yet be; or it was only after that answer.
+    pub fn crosses(&self, now: Time, made_at: Time) -> bool {
+        let Live { set, first_opened, .. } = &self.current;
+        set.ours && first_opened.map_or(now.since(set.made_at) < HALF_OPEN_FOR, |at| made_at <= at)
     }
 
     /// A packet opened under these keys.
-    pub fn note_opened(&mut self, id: KeyId) {
+    pub fn note_opened(&mut self, now: Time, id: KeyId) {
         let old = self.previous.iter_mut().map(|(keys, _)| keys);
         if let Some(keys) = std::iter::once(&mut self.current).chain(old).find(|keys| keys.set.id == id) {
             keys.opened += 1;
+            keys.first_opened.get_or_insert(now);
         }
     }
 

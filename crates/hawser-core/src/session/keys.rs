@@ -32,11 +32,15 @@ impl Session {
     pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
         let retired = self.keyring.admit(now, keys, self.paths.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
+        // The peer seals under its own until it hears us under ours, and what is repeated says that though one is lost.
+        if let Some(index) = (0..self.paths.len()).find(|index| self.is_spokesman(*index)) {
+            self.paths[index].wants.ping = true;
+        }
     }
 
-    /// Whether keys of the peer's initiation are to give way to the present ones.
-    pub fn insists_on_keys(&self, now: Time) -> bool {
-        self.paths.ids.side() == 0 && self.keyring.awaits_first_datagram(now)
+    /// Whether keys of the peer's initiation, which we answered at `made_at`, are to give way to the present ones.
+    pub fn insists_on_keys(&self, now: Time, made_at: Time) -> bool {
+        self.paths.ids.side() == 0 && self.keyring.crosses(now, made_at)
     }
 
     /// Nothing may be sealed: the endpoint hears of it once.

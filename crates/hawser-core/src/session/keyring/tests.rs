@@ -74,17 +74,18 @@ fn of_more_old_keys_than_two_the_oldest_is_retired_at_once() {
 #[test]
 fn keys_of_a_crossing_initiation_only_open_and_change_no_label() {
     let mut keyring = Keyring::new(keys(1, at(0), false));
-    assert!(!keyring.awaits_first_datagram(at(0)), "the peer spoke first");
+    assert!(!keyring.crosses(at(0), at(0)), "the peer spoke first");
     keyring.install(at(10), keys(2, at(10), true), TIMEOUT);
-    assert!(keyring.awaits_first_datagram(at(10)));
-    assert!(!keyring.awaits_first_datagram(at(5_010)), "the peer may have them no more");
+    assert!(keyring.crosses(at(10), at(15)));
+    assert!(!keyring.crosses(at(5_010), at(15)), "the peer may have them no more");
     let label = keyring.label(PathId(0));
     assert_eq!(keyring.admit(at(20), keys(3, at(15), false), TIMEOUT), None);
     assert_eq!((keyring.label(PathId(0)), names(&keyring)), (label, vec![2, 1, 3]));
-    keyring.note_opened(KeyId(3));
-    assert!(keyring.awaits_first_datagram(at(20)));
-    keyring.note_opened(KeyId(2));
-    assert!(!keyring.awaits_first_datagram(at(20)));
+    keyring.note_opened(at(20), KeyId(3));
+    assert!(keyring.crosses(at(20), at(15)));
+    keyring.note_opened(at(20), KeyId(2));
+    assert!(keyring.crosses(at(30), at(15)), "answered before the peer was heard under ours");
+    assert!(!keyring.crosses(at(30), at(21)), "a later handshake");
 }
 
 #[test]
@@ -101,8 +102,8 @@ fn new_keys_are_due_after_their_time_or_as_many_packets_either_way() {
     }
     let mut keyring = Keyring::new(keys(1, at(0), true));
     keyring.seal();
-    keyring.note_opened(KeyId(1));
-    keyring.note_opened(KeyId(9));
+    keyring.note_opened(at(1), KeyId(1));
+    keyring.note_opened(at(1), KeyId(9));
     assert_eq!((keyring.current.sealed, keyring.current.opened), (1, 1));
 }
 
