@@ -4,6 +4,7 @@ use crate::support;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use hawser_core::rules::{Rules, Treatment};
 use hawser_core::units::LinkId;
 use support::world::{Fate, LOCAL, REMOTE, World, ms};
 
@@ -74,4 +75,38 @@ fn a_socket_that_refuses_every_size_stops_nothing() {
         let mtus = [LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu);
         assert!(mtus.iter().all(|mtu| *mtu >= 548), "{mtus:?} after {size}");
     }
+}
+
+/// A repair is longer than what it covers, and the paths' own datagrams do not vouch for its size.
+#[test]
+fn lost_repairs_make_no_path_smaller() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    let treatment = Treatment { resend: false, fec: true, ..Treatment::default() };
+    let now = world.now;
+    world.portals[LOCAL].endpoint.set_rules(now, Rules::new(Vec::new(), treatment));
+    world.run(ms(3_000));
+    let mtus = |world: &World| world.paths(LOCAL).iter().map(|path| path.mtu).collect::<Vec<_>>();
+    let before = mtus(&world);
+    // Packets of video: what covers them is a few bytes longer, and lost, as is one packet of ten.
+    let (len, mut count, mut repairs) = (1_228, 0, 0);
+    let lost = Rc::new(RefCell::new(0));
+    let told = Rc::clone(&lost);
+    world.rule = Box::new(move |_, flight| {
+        if flight.from != LOCAL || !flight.is_data() || flight.bytes.len() < len {
+            return Fate::Pass;
+        }
+        if flight.bytes.len() > len + 35 {
+            repairs += 1;
+            *told.borrow_mut() = repairs;
+            return Fate::Drop;
+        }
+        count += 1;
+        if count % 10 == 0 { Fate::Drop } else { Fate::Pass }
+    });
+    for number in 0..2_000 {
+        world.inner(LOCAL, number, len);
+        world.run(ms(5));
+    }
+    assert!(*lost.borrow() > 20, "{} repairs were lost", lost.borrow());
+    assert_eq!(mtus(&world), before);
 }

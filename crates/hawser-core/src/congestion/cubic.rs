@@ -113,13 +113,15 @@ impl Cubic {
     }
 
     fn slow_start(&mut self, ack: &AckEvent) {
-        let grown = if self.hystart.is_done() {
+        let was_done = self.hystart.is_done();
+        let grown = if was_done {
             ack.acked
         } else {
             self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.round_trip)
         };
         self.window += grown.0 as f64 / self.mtu.0 as f64;
-        if self.hystart.is_done() && self.threshold.is_infinite() {
+        // A loss ends it, too, but that one may be undone.
+        if !was_done && self.hystart.is_done() {
             self.threshold = self.window;
         }
     }

@@ -115,6 +115,18 @@ fn a_loss_that_was_none_is_undone() {
 }
 
 #[test]
+fn slow_start_goes_on_after_a_loss_that_was_none() {
+    let mut cubic = Cubic::new(MTU);
+    cubic.on_ack(&ack(0.1, 0.0, 5_000, 0.1), &[]);
+    cubic.on_loss(&loss(0.2, 0.1));
+    cubic.on_spurious_loss(secs(0.25));
+    let window = cubic.window();
+    cubic.on_ack(&ack(0.3, 0.2, 10_000, 0.1), &[]);
+    cubic.on_ack(&ack(0.4, 0.3, 20_000, 0.1), &[]);
+    assert_eq!(cubic.window(), window + ByteCount(30_000), "by all that is acknowledged");
+}
+
+#[test]
 fn persistent_congestion_falls_to_the_minimum_and_starts_over() {
     let mut cubic = after_loss_at(100.0);
     let mut event = loss(12.0, 11.9);

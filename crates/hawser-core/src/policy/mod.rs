@@ -180,9 +180,16 @@ impl Policy {
     /// Whether what slower paths took of late left the fastest one idle.
     fn judge_overflow(&mut self, now: Time, paths: &[PathView], flows: &FlowsView) {
         let elapsed = now.since(std::mem::replace(&mut self.idle_judged_at, now));
-        let Some(view) = paths.get(self.decisions.fastest) else { return };
-        let Some(memory) = self.memories.iter_mut().find(|memory| memory.id == view.id) else { return };
-        let idle = view.idle_for.saturating_sub(std::mem::replace(&mut memory.idle_judged, view.idle_for));
+        let mut idle = None;
+        // Of all, so that one that becomes the fastest is not judged by what it idled before.
+        for (index, view) in paths.iter().enumerate() {
+            let Some(memory) = self.memories.iter_mut().find(|memory| memory.id == view.id) else { continue };
+            let since = view.idle_for.saturating_sub(std::mem::replace(&mut memory.idle_judged, view.idle_for));
+            if index == self.decisions.fastest {
+                idle = Some(since);
+            }
+        }
+        let Some(idle) = idle else { return };
         let overflowed = std::mem::replace(&mut self.overflows_judged, flows.overflows) != flows.overflows;
         let share = idle.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
         self.decisions.overflow = self.decisions.overflow.after(&self.tuning.overflow, share, overflowed);

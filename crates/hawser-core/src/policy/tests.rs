@@ -113,6 +113,23 @@ fn idleness_counts_since_it_was_last_judged_and_only_with_what_others_took() {
 }
 
 #[test]
+fn a_path_that_becomes_the_fastest_is_not_judged_by_what_it_idled_before() {
+    let mut policy = policy();
+    let mut paths = named(&[path(40, 10), path(40, 20)]);
+    paths[1].idle_for = Duration::from_secs(5);
+    for (tenth, fastest) in [(1, 0), (2, 1), (3, 0), (4, 1)] {
+        paths[0].delay_us = if fastest == 0 { 10_000 } else { 30_000 };
+        paths[0].floor_us = paths[0].delay_us;
+        let decisions = policy.update(at(tenth * 100), &paths, &FlowsView { overflows: tenth, ..FLOWS });
+        assert_eq!(decisions.fastest, fastest);
+        // Each new path's first look is at all that it ever idled.
+        if tenth > 1 {
+            assert!(decisions.overflow.threshold < 0.2, "after {tenth} tenths: {}", decisions.overflow.threshold);
+        }
+    }
+}
+
+#[test]
 fn while_no_rate_is_known_the_queue_stays_as_it_is() {
     let mut policy = policy();
     let mut paths = named(&[PathView { rate: None, ..path(40, 10) }]);

@@ -220,7 +220,9 @@ impl Path {
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),
-                Content::Control { .. } => {}
+                // What is not in flight does not count as delivered either, and would only accuse: a repair is longer than
+                // what it covers.
+                _ if !packet.in_flight => {}
                 _ => shrunk |= pmtu.on_lost(size_of_datagram(packet.bytes, overhead)),
             }
             recovery.on_lost((id, number), packet.content);

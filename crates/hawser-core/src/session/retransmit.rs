@@ -75,7 +75,7 @@ pub(super) struct RetransmitQueue {
     places: VecDeque<Place>,
     bytes: ByteCount,
     /// Lost, and not to be retransmitted.
-    refused: Vec<SegmentRecord>,
+    refused: VecDeque<SegmentRecord>,
     /// What is to go before others that wait, and those others: empty between calls.
     early: Vec<SegmentRecord>,
     later: Vec<Place>,
@@ -89,7 +89,7 @@ impl RetransmitQueue {
     pub fn extend(&mut self, records: impl Iterator<Item = SegmentRecord>) {
         for record in records {
             if !record.treatment.resend {
-                self.refused.push(record);
+                self.refused.push_back(record);
                 continue;
             }
             self.bytes += ByteCount(u64::from(record.len));
@@ -158,7 +158,7 @@ impl RetransmitQueue {
 
     /// Takes a segment that is not to be retransmitted.
     fn pop_refused(&mut self) -> Option<SegmentRecord> {
-        self.refused.pop()
+        self.refused.pop_front()
     }
 
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
@@ -170,7 +170,7 @@ impl RetransmitQueue {
 
     /// Takes any segment: the session ends.
     fn pop_any(&mut self) -> Option<SegmentRecord> {
-        self.refused.pop().or_else(|| self.pop())
+        self.refused.pop_front().or_else(|| self.pop())
     }
 
     /// Bytes that wait.

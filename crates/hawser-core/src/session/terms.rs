@@ -85,6 +85,11 @@ impl Offer {
     pub fn within(&self, rate: Rate) -> Rate {
         self.terms.max_rate.map_or(rate, |most| rate.min(most))
     }
+
+    /// How fast it is sent on, within the same: at 0 its window alone holds it back, as a kernel's stream does.
+    pub fn pace(&self, rate: Rate) -> Rate {
+        if rate == Rate::ZERO { self.terms.max_rate.unwrap_or(rate) } else { self.within(rate) }
+    }
 }
 
 impl Session {
@@ -170,5 +175,20 @@ impl Session {
         path.offer.terms = path.offer.terms.said(frame);
         path.follow_controller();
         self.scheduling.policy.reconsider();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_within_the_terms_also_where_the_kernel_paces() {
+        // What the controller says, the terms' most, how fast it is sent on; 0: as the window lets it.
+        for (says, most, paced) in [(0, None, 0), (0, Some(5), 5), (9, Some(5), 5), (3, Some(5), 3), (3, None, 3)] {
+            let terms = Terms { max_rate: most.map(Rate), ..Terms::default() };
+            let offer = Offer { terms, ..Offer::new(0) };
+            assert_eq!(offer.pace(Rate(says)), Rate(paced), "{says} within {most:?}");
+        }
     }
 }

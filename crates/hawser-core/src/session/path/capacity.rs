@@ -58,7 +58,7 @@ impl Capacity {
     pub fn follow_controller(&mut self, round_trip: Duration, offer: &Offer) {
         let rate = self.controller.pacing_rate();
         let first = || initial_rate(self.controller.window(), round_trip);
-        let rate = offer.within(rate.unwrap_or_else(first));
+        let rate = offer.pace(rate.unwrap_or_else(first));
         self.pacer.set_rate(self.room.map_or(rate, |sparse| pace_beside(rate, sparse)));
     }
 
