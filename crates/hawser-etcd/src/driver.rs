@@ -38,6 +38,9 @@ const WATCH_BEHIND: Duration = Duration::from_millis(50);
 /// The first pause after a failure, and the longest.
 const PAUSE_LEAST: Duration = Duration::from_millis(100);
 const PAUSE_MOST: Duration = Duration::from_secs(3);
+/// Why a list is not taken, and what people do then.
+const MADE_ANEW: &str =
+    "this is another etcd than before, and has no peers: restore a copy, or delete *.hub.json in state_dir and start";
 /// A member that ends waits this long for etcd to hear of it: its lease ends without.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -94,6 +97,14 @@ enum End {
 }
 
 impl Driver {
+    /// Nothing is asked yet. With where it tells what is known, and what it is told to write.
+    fn new(settings: Settings) -> (Self, watch::Receiver<View>, watch::Sender<Own>) {
+        let view = View::remembered(&settings);
+        let (views, seen) = watch::channel(view.clone());
+        let (own, wanted) = watch::channel(Own { revoked: settings.cache.pending.clone(), ..Own::default() });
+        (Self { settings, view, state: State::default(), views, wanted, written: None }, seen, own)
+    }
+
     /// All steps, until the portal ends.
     async fn run(mut self) {
         let (urls, mut pause) = (self.settings.access.urls.clone(), PAUSE_LEAST);
@@ -273,6 +284,7 @@ impl Driver {
     }
 
     fn tell(&mut self, touched: &Touched) {
+        self.view.revision = self.state.revision();
         if *touched == Touched::default() {
             return;
         }
@@ -283,13 +295,14 @@ impl Driver {
         self.send();
     }
 
-    /// Step 1. A cluster that was made anew knows nobody yet: peers are not sent away for that.
+    /// Step 1. A cluster that was made anew knows nobody yet: peers are not sent away for that. Where its servers were
+    /// started as before it has the same id, and its revisions begin anew.
     fn take(&mut self, Listed { cluster, revision, entries }: Listed) -> Result<(), Fault> {
         let mut state = State::default();
         state.replace(&self.settings.prefix, cluster, revision, entries);
-        let is_another = self.view.cluster.is_some_and(|known| known != cluster);
+        let is_another = self.view.cluster.is_some_and(|known| known != cluster) || revision < self.view.revision;
         if is_another && state.roster().is_empty() && !self.view.roster.is_empty() {
-            return Err(Fault::new("list members and peers", "this is another etcd than before, and it has no peers"));
+            return Err(Fault::new("list members and peers", MADE_ANEW));
         }
         (self.state, self.view.cluster) = (state, Some(cluster));
         self.tell(&Touched { roster: true, members: true, ..Touched::default() });
@@ -333,3 +346,6 @@ async fn finished<T>(slot: &mut Pending<T>) -> T {
     *slot = None;
     result
 }
+
+#[cfg(test)]
+mod tests;

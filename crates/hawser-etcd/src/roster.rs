@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{FORMAT, RecordError};
+use crate::state::Revision;
 
 /// A peer from etcd. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct Cache {
     pub pending: BTreeMap<PublicKey, PeerName>,
     /// The cluster that all that was read from.
     pub cluster: Option<u64>,
+    /// Up to which revision.
+    pub revision: Revision,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,6 +111,9 @@ struct Saved {
     revoked: BTreeMap<String, String>,
     pending: BTreeMap<String, String>,
     cluster: Option<u64>,
+    /// None in files of older programs.
+    #[serde(default)]
+    revision: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,8 +141,9 @@ impl Cache {
             revoked: keys(&self.roster.revoked),
             pending: keys(&self.pending),
             cluster: self.cluster,
+            revision: self.revision.0,
         };
-        // Strings, lists and a number can be written.
+        // Strings, lists and numbers can be written.
         serde_json::to_string(&saved).unwrap_or_default()
     }
 
@@ -165,7 +172,8 @@ impl Cache {
             refused: BTreeMap::new(),
             revoked: keys(saved.revoked)?,
         };
-        Ok(Self { roster, pending: keys(saved.pending)?, cluster: saved.cluster })
+        let (cluster, revision) = (saved.cluster, Revision(saved.revision));
+        Ok(Self { roster, pending: keys(saved.pending)?, cluster, revision })
     }
 }
 

@@ -129,6 +129,11 @@ impl State {
         if goes_on { Begin::From(Revision(self.revision.0 + 1)) } else { Begin::List }
     }
 
+    /// Up to which revision it is known.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
     /// Step 1: a list as of `revision`.
     pub fn replace(&mut self, prefix: &Prefix, cluster: u64, revision: Revision, entries: Vec<Entry>) {
         *self = Self { cluster: Some(cluster), revision, ..Self::default() };
@@ -298,6 +303,11 @@ impl State {
     /// Values that are no records: below which key, and why.
     pub fn faults(&self) -> impl Iterator<Item = (&Key, &RecordError)> {
         self.faults.iter()
+    }
+
+    /// Whether the value below a key is no record.
+    pub fn is_fault(&self, key: &Key) -> bool {
+        self.faults.contains_key(key)
     }
 
     /// Why a peer cannot come; nothing where it can.

@@ -30,6 +30,12 @@ const BROUGHT: Duration = Duration::from_millis(100);
 /// here is brought (hawser-core, `policy::BESIDE`). Where there is no other member, links are not left idle for longer.
 const MOVES_FOR: Duration = Duration::from_secs(1);
 
+/// A peer's routes follow its claims no more often than this: a peer that claims anew in each datagram is neither to
+/// fill the memory of who sets them, nor to make others wait for it.
+const ANNOUNCED_EVERY: Duration = Duration::from_millis(125);
+/// But for four at once: a move, or a session's end and its next beginning, is one or two, and waits for nothing.
+const ANNOUNCED_AHEAD: Duration = Duration::from_millis(375);
+
 /// What a member is to a peer from now on. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Announced {
@@ -50,6 +56,8 @@ struct Ward {
     look_at: Time,
     /// Until then the links have room for what another member sends: the peer is to move there.
     room_until: Time,
+    /// When all that was announced would have been, one each [`ANNOUNCED_EVERY`].
+    announced_until: Time,
     due: Time,
 }
 
@@ -84,6 +92,14 @@ impl Gate {
         self.wards[place] = Ward::new(self.me, self.timing);
         self.wards[place].ownership.handle_drain(self.draining);
         self.follow(now, peer, endpoint, sink);
+    }
+
+    /// The endpoint has that peer no more: nothing is known of whoever takes its place.
+    pub fn remove_peer(&mut self, peer: PeerId) {
+        if let Some(ward) = self.wards.get_mut(peer.0 as usize) {
+            self.timers.remove(&(ward.due, peer));
+            *ward = Ward::new(self.me, self.timing);
+        }
     }
 
     /// What a peer is to this member.
@@ -261,7 +277,11 @@ impl Gate {
                 endpoint.say_to_hub(now, peer, frame, if ack.misses { Reach::All } else { Reach::Back });
             }
         }
-        if let Some(announcement) = ward.ownership.poll_announcement() {
+        // What changes meanwhile is announced as it then is.
+        if ward.announces_at() <= now
+            && let Some(announcement) = ward.ownership.poll_announcement()
+        {
+            ward.announced_until = ward.announced_until.max(now) + ANNOUNCED_EVERY;
             let epoch = ward.ownership.known().map(|claim| claim.epoch);
             self.announced.push_back(Announced { peer, announcement, epoch });
         }
@@ -275,8 +295,19 @@ impl Gate {
 
 impl Ward {
     fn new(me: MemberId, timing: Timing) -> Self {
-        let ownership = Ownership::new(me, timing);
-        Ward { ownership, plain: false, look_at: Time::NEVER, room_until: Time::NEVER, due: Time::NEVER }
+        Ward {
+            ownership: Ownership::new(me, timing),
+            plain: false,
+            look_at: Time::NEVER,
+            room_until: Time::NEVER,
+            announced_until: Time::ZERO,
+            due: Time::NEVER,
+        }
+    }
+
+    /// When something may be announced; never, where there is nothing.
+    fn announces_at(&self) -> Time {
+        if self.ownership.announces() { self.announced_until - ANNOUNCED_AHEAD } else { Time::NEVER }
     }
 
     fn standing(&self, now: Time) -> Standing {
@@ -323,7 +354,8 @@ impl Ward {
 
     fn next(&self, now: Time) -> Time {
         let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
-        self.ownership.poll_timeout().min(lease_ends).min(self.look_at).min(self.room_until)
+        let times = [self.ownership.poll_timeout(), lease_ends, self.look_at, self.room_until, self.announces_at()];
+        times.into_iter().min().unwrap_or(Time::NEVER)
     }
 }
 

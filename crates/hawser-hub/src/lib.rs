@@ -15,4 +15,6 @@ pub mod gate;
 pub mod metric;
 pub mod pair;
 pub mod placement;
+#[cfg(test)]
+mod testing;
 pub mod units;

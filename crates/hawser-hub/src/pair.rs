@@ -259,11 +259,17 @@ impl Pair {
         let planned = self.claimant.phase() == Phase::Settled;
         let Some(to) = self.named(self.claimant.carrier()) else { return };
         let what = if planned { Handing::Queue } else { Handing::All };
+        // It was claimed while it was away, and another one took its place as the standby meanwhile.
+        if let (None, Some(from)) = (endpoint.carrier(to.peer), endpoint.carrier(self.carrier.peer)) {
+            endpoint.pair([from, to.peer]);
+        }
         // Where a session was closed the endpoint moved by itself; back, if the owner begins another.
         let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.standby = old;
+            // Where another one took its place: the claimant knows the same two.
+            self.claimant.replace_standby(old.id);
             self.leaving = planned.then(|| Leaving::begin(now, old));
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
@@ -288,3 +294,6 @@ impl Pair {
         self.leaving.take().is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,8 +42,10 @@ pub fn due(state: &State, own: &Own, me: &PublicKey) -> Option<Batch> {
     }
     if batch.writes.is_empty() {
         batch.operation = "write epochs";
+        // A value that cannot be read is a newer program's, or somebody's to mend: it would be in the way for ever.
+        let is_read = |key: &PublicKey| !state.is_fault(&Key::Epoch(*key));
         let is_news = |key: &PublicKey, epoch: Epoch| {
-            state.is_peer(key) && state.seen(key).is_none_or(|(_, seen)| seen.epoch < epoch)
+            state.is_peer(key) && is_read(key) && state.seen(key).is_none_or(|(_, seen)| seen.epoch < epoch)
         };
         for (key, epoch) in own.owned.iter().filter(|(key, epoch)| is_news(key, **epoch)).take(BATCH) {
             let at = Key::Epoch(*key);
@@ -89,7 +91,7 @@ mod tests {
         Epoch::new(number).expect("in range")
     }
 
-    /// Peers 1 and 2, of which 1 was seen in epoch 5.
+    /// Peers 1, 2 and 4, of which 1 was seen in epoch 5, and 4 in one that cannot be read.
     fn state() -> State {
         let prefix = Prefix::new("/hawser/hub/");
         let entry = |key: &Key, value: Vec<u8>, at| Entry {
@@ -105,7 +107,9 @@ mod tests {
         };
         let seen = Seen { epoch: epoch(5), owner: member_id(&key(8)) };
         let mut state = State::default();
-        let entries = vec![peer("one", 1, 2), peer("two", 2, 3), entry(&Key::Epoch(key(1)), seen.encode(), 4)];
+        let unread = entry(&Key::Epoch(key(4)), b"{\"v\":9}".to_vec(), 6);
+        let seen = entry(&Key::Epoch(key(1)), seen.encode(), 4);
+        let entries = vec![peer("one", 1, 2), peer("two", 2, 3), seen, peer("four", 4, 5), unread];
         state.replace(&prefix, 7, Revision(9), entries);
         state
     }
@@ -126,16 +130,16 @@ mod tests {
 
     #[test]
     fn what_etcd_does_not_have_is_written_revocations_first() {
-        let (one, two, three) = (key(1), key(2), key(3));
+        let (one, two, three, four) = (key(1), key(2), key(3), key(4));
         let me = format!("{:016x}", member_id(&key(9)).0);
         let seen = |epoch| format!("{{\"v\":1,\"epoch\":{epoch},\"owner\":\"{me}\"}}");
         let mut own = Own::default();
         assert_eq!(told(&own), Vec::<String>::new());
-        own.owned = BTreeMap::from([(one, epoch(5)), (two, epoch(4)), (three, epoch(9))]);
+        own.owned = BTreeMap::from([(one, epoch(5)), (two, epoch(4)), (three, epoch(9)), (four, epoch(9))]);
         assert_eq!(
             told(&own),
             [format!("if there is no {:?}", Key::Epoch(two)), format!("{:?} = {}", Key::Epoch(two), seen(4))],
-            "an older epoch, and one of nobody's in etcd, are none of its business"
+            "an older epoch, one of nobody's in etcd, and one that cannot be read are none of its business"
         );
         own.owned = BTreeMap::from([(one, epoch(6))]);
         let at = Key::Epoch(one);

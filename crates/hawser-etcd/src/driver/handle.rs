@@ -16,7 +16,7 @@ use crate::client::{Access, Client, If, Write};
 use crate::keys::{Key, MemberName, Prefix};
 use crate::record::{Member, Record as _};
 use crate::roster::{Cache, HubPeer, Roster};
-use crate::state::State;
+use crate::state::{Revision, State};
 
 /// What a member begins with. Owned data.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub struct View {
     pub roster: Arc<Roster>,
     /// The cluster that it is from.
     pub cluster: Option<u64>,
+    /// Up to which revision of it all is known.
+    pub revision: Revision,
     /// Whether etcd is reached.
     pub reach: Reach,
     /// All that was written before then is known; none before etcd was reached.
@@ -77,21 +79,7 @@ pub struct Handle {
 impl Handle {
     /// Starts it, inside a runtime.
     pub fn start(settings: Settings) -> Self {
-        let now = (settings.clock)();
-        let roster = Arc::new(settings.cache.roster.clone());
-        let own = Own { revoked: settings.cache.pending.clone(), ..Own::default() };
-        let view = View {
-            state: Arc::default(),
-            roster,
-            cluster: settings.cache.cluster,
-            reach: Reach::Asked(now),
-            confirmed: None,
-            unwritten: None,
-            client: None,
-        };
-        let (views, seen) = watch::channel(view.clone());
-        let (own, wanted) = watch::channel(own);
-        let driver = Driver { settings, view, state: State::default(), views, wanted, written: None };
+        let (driver, seen, own) = Driver::new(settings);
         Self { views: seen, own, ended: Some(tokio::spawn(driver.run())) }
     }
 
@@ -142,6 +130,20 @@ impl Leaving {
 }
 
 impl View {
+    /// Before etcd was asked for the first time.
+    pub(super) fn remembered(settings: &Settings) -> Self {
+        Self {
+            state: Arc::default(),
+            roster: Arc::new(settings.cache.roster.clone()),
+            cluster: settings.cache.cluster,
+            revision: settings.cache.revision,
+            reach: Reach::Asked((settings.clock)()),
+            confirmed: None,
+            unwritten: None,
+            client: None,
+        }
+    }
+
     /// Writes a new peer.
     ///
     /// # Errors

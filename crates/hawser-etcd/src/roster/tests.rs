@@ -56,9 +56,12 @@ fn the_cache_reads_as_it_is_written_and_is_one_hubs() {
     let home = PeerName::parse("home").expect("a name");
     let mut roster = roster(vec![peer("branch", 2, "10.2.0.0/16")]);
     roster.revoked.insert(key(7), home.clone());
-    let cache = Cache { roster, pending: BTreeMap::from([(key(8), home)]), cluster: Some(7) };
+    let pending = BTreeMap::from([(key(8), home)]);
+    let cache = Cache { roster, pending, cluster: Some(7), revision: Revision(9) };
     let text = cache.encode("/hawser/hub/");
-    assert_eq!(Cache::decode(&text, "/hawser/hub/"), Ok(cache));
+    assert_eq!(Cache::decode(&text, "/hawser/hub/").as_ref(), Ok(&cache));
+    let older = text.replacen(",\"revision\":9", "", 1);
+    assert_eq!(Cache::decode(&older, "/hawser/hub/"), Ok(Cache { revision: Revision(0), ..cache }));
     assert_eq!(Cache::decode(&text, "/hawser/other/"), Ok(Cache::default()));
     let later = text.replacen("\"v\":1", "\"v\":2", 1);
     assert_eq!(Cache::decode(&later, "/hawser/hub/"), Err(RecordError::Format(2)));

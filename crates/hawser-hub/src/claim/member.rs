@@ -35,7 +35,8 @@ pub enum Verdict {
     Stale,
     /// The epoch is known to be another member's, which no correct peer says: the first one counts.
     Conflict,
-    /// It was heard of from others, while a lease of this member's lasts: the peer has yet to say so itself.
+    /// It was heard of from others, while a lease of this member's lasts: it counts once that is over, unless the peer
+    /// says something as high itself.
     Early,
 }
 
@@ -74,6 +75,8 @@ pub struct Ownership {
     timing: Timing,
     /// The highest claim that was heard of.
     known: Option<Claim>,
+    /// A higher one that others told of during the lease: it counts once that is over.
+    early: Option<Claim>,
     standing: Standing,
     /// When the lease ends; only of what is `Mine`.
     lease_until: Time,
@@ -98,6 +101,7 @@ impl Ownership {
             me,
             timing,
             known: None,
+            early: None,
             standing: Standing::Absent,
             lease_until: Time::ZERO,
             resumed_at: Time::ZERO,
@@ -148,7 +152,7 @@ impl Ownership {
         if verdict != Verdict::Taken {
             return verdict;
         }
-        self.known = Some(frame.claim);
+        self.learn(frame.claim);
         if frame.claim.owner != self.me {
             self.stand_down(Standing::Standby, Announcement::Standby);
             return verdict;
@@ -165,17 +169,19 @@ impl Ownership {
         verdict
     }
 
-    /// A claim of this peer was heard of from anybody else: another member, etcd. It ends no lease: in a planned move the
-    /// old owner forwards beside the new one until the peer has what it sent acknowledged, and the peer alone knows.
+    /// A claim of this peer was heard of from anybody else, once: another member, etcd. It ends no lease: in a planned
+    /// move the old owner forwards beside the new one until the peer has what it sent acknowledged, and the peer alone
+    /// knows.
     pub fn handle_hearsay(&mut self, now: Time, claim: Claim) -> Verdict {
         let verdict = self.compare(claim);
         if verdict != Verdict::Taken || self.known == Some(claim) {
             return verdict;
         }
         if self.role(now) == Role::Owner {
+            self.early = self.early.filter(|early| early.epoch >= claim.epoch).or(Some(claim));
             return Verdict::Early;
         }
-        self.known = Some(claim);
+        self.learn(claim);
         if self.standing != Standing::Absent {
             self.stand_down(Standing::Fenced, Announcement::Withdrawn);
         }
@@ -222,8 +228,12 @@ impl Ownership {
         self.ack_due = false;
     }
 
-    /// Time passed: a peer that does not answer for a whole lease is not here, and its prefixes are withdrawn.
+    /// Time passed: what was heard during a lease that is over counts; a peer that does not answer for a whole lease is
+    /// not here, and its prefixes are withdrawn.
     pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(claim) = self.early.take_if(|_| self.lease_until <= now) {
+            self.handle_hearsay(now, claim);
+        }
         if self.asked.is_some_and(|(since, _)| now.since(since) >= self.timing.lease) {
             self.asked = None;
             self.announcement = Announcement::Withdrawn;
@@ -233,7 +243,8 @@ impl Ownership {
     /// When [`Ownership::handle_timeout`] and [`Ownership::poll_ack`] are due.
     pub fn poll_timeout(&self) -> Time {
         let asked = self.asked.map_or(Time::NEVER, |(since, next)| next.min(since + self.timing.lease));
-        if self.ack_due { Time::ZERO } else { asked }
+        let early = self.early.map_or(Time::NEVER, |_| self.lease_until);
+        if self.ack_due { Time::ZERO } else { asked.min(early) }
     }
 
     /// The next message to the peer, if one is due.
@@ -254,9 +265,25 @@ impl Ownership {
 
     /// How the prefixes are to be announced from now on, if that changed, or the epoch of an owner's.
     pub fn poll_announcement(&mut self) -> Option<Announcement> {
+        let announces = self.announces();
+        self.announced = self.to_announce();
+        announces.then_some(self.announcement)
+    }
+
+    /// Whether [`Ownership::poll_announcement`] would give something.
+    pub fn announces(&self) -> bool {
+        self.announced != self.to_announce()
+    }
+
+    fn to_announce(&self) -> (Announcement, Option<Epoch>) {
         let epoch = self.known.filter(|_| self.announcement == Announcement::Owner).map(|claim| claim.epoch);
-        let now = (self.announcement, epoch);
-        (std::mem::replace(&mut self.announced, now) != now).then_some(self.announcement)
+        (self.announcement, epoch)
+    }
+
+    /// The highest claim that was heard of, from now on.
+    fn learn(&mut self, claim: Claim) {
+        self.known = Some(claim);
+        self.early = self.early.filter(|early| early.epoch > claim.epoch);
     }
 
     fn compare(&self, claim: Claim) -> Verdict {

@@ -72,6 +72,45 @@ fn hearsay_of_a_higher_epoch_fences_once_the_lease_is_over_and_of_no_other() {
     }
 }
 
+/// The owner of 5 heard of 6 at 1.5 s; what the peer says comes at 2 s.
+#[test]
+fn what_was_heard_during_a_lease_counts_once_it_is_over_unless_the_peer_says_something_as_high() {
+    let early = || {
+        let mut member = owner();
+        assert_eq!(member.handle_hearsay(ms(1500), claim(6, OTHER)), Verdict::Early);
+        member
+    };
+    for (what, said, over, role) in [
+        ("the peer says nothing", None, 4900, Role::Fenced),
+        ("it renews the lease first", Some(frame(5, ME, Some(2000))), 6000, Role::Fenced),
+        ("it says the same", Some(frame(6, OTHER, None)), 4900, Role::Standby),
+        ("it gives the epoch to this member", Some(frame(6, ME, Some(2000))), 6000, Role::Lapsed),
+        ("it came back", Some(frame(7, ME, Some(2000))), 6000, Role::Lapsed),
+    ] {
+        let mut member = early();
+        said.iter().for_each(|frame| assert_eq!(member.handle_claim(ms(2000), *frame), Verdict::Taken, "{what}"));
+        member.poll_ack(ms(2000));
+        let due = if role == Role::Fenced { ms(over) } else { Time::NEVER };
+        assert_eq!(member.poll_timeout(), due, "{what}");
+        member.handle_timeout(ms(over - 1));
+        assert_ne!(member.role(ms(over - 1)), Role::Fenced, "{what}");
+        member.handle_timeout(ms(over));
+        assert_eq!((member.role(ms(over)), member.poll_timeout()), (role, Time::NEVER), "{what}");
+    }
+    let mut stopped = early();
+    stopped.handle_resumed(ms(2000));
+    stopped.poll_ack(ms(2000));
+    assert!(stopped.poll_timeout() <= ms(2000), "its lease is over");
+    stopped.handle_timeout(ms(2000));
+    assert_eq!(stopped.role(ms(2000)), Role::Fenced);
+
+    let mut gone = early();
+    [8, 7].iter().for_each(|epoch| assert_eq!(gone.handle_hearsay(ms(1600), claim(*epoch, OTHER)), Verdict::Early));
+    gone.handle_gone();
+    gone.handle_timeout(ms(1600));
+    assert_eq!((gone.role(ms(1600)), gone.known()), (Role::None, Some(claim(8, OTHER))), "the highest of them");
+}
+
 #[test]
 fn a_fenced_member_follows_the_peer_again() {
     let mut fenced = owner();

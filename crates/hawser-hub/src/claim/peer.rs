@@ -164,7 +164,10 @@ impl Claimant {
     /// The session with `member` is over, by its own word, or it is known to be dead: its silence is not waited for.
     pub fn handle_gone(&mut self, now: Time, member: MemberId) {
         self.note_call(now);
-        if member == self.owner.id && self.is_heard(now) {
+        if member == self.other.id {
+            // What it said there says nothing: nobody is given to a member without a session.
+            (self.other.stamp, self.other_answers) = (None, false);
+        } else if member == self.owner.id && self.is_heard(now) {
             self.take_over();
         }
     }

@@ -108,6 +108,19 @@ fn an_owner_that_other_members_miss_is_asked_and_left_only_if_it_does_not_answer
 }
 
 #[test]
+fn an_owner_that_ends_its_session_is_left_at_once_unless_the_other_ones_ended_before() {
+    for other_ended in [false, true] {
+        let mut peer = settled();
+        if other_ended {
+            peer.handle_gone(ms(1000), B);
+        }
+        peer.handle_gone(ms(1000), A);
+        assert_eq!(peer.claim(), if other_ended { claim(5, A) } else { claim(6, B) });
+        assert!(!other_ended || !peer.handle_move(ms(1000)), "nor is it given away by a planned move");
+    }
+}
+
+#[test]
 fn a_claim_is_said_until_it_is_answered_and_then_each_refresh() {
     let mut peer = claiming();
     let _ = sent(&mut peer, 1350);

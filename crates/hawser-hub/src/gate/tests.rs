@@ -1,25 +1,11 @@
 //! A gate beside an endpoint whose peers never came: what it decides by itself. The rest runs in hawser-sim.
 
 use super::*;
-use hawser_core::congestion::Kind;
-use hawser_core::endpoint::{Config, PeerConfig};
-use hawser_core::handshake::{Identity, Psk};
-use hawser_core::policy::Tuning;
-use hawser_core::session::Settings;
-use hawser_core::units::Random;
-use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection, Version};
+use crate::testing::{endpoint, ms};
 
 const ME: MemberId = MemberId(1);
 const OTHER: MemberId = MemberId(2);
 const PEER: PeerId = PeerId(0);
-
-struct Still;
-
-impl Random for Still {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        bytes.fill(7);
-    }
-}
 
 #[derive(Default)]
 struct Nobody;
@@ -30,27 +16,8 @@ impl Sink for Nobody {
     }
 }
 
-fn ms(millis: u64) -> Time {
-    Time::ZERO + Duration::from_millis(millis)
-}
-
 fn member() -> (Gate, Endpoint) {
-    let offer =
-        Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(1) };
-    let peer = PeerConfig {
-        public_key: Identity::new([2; 32]).public(),
-        psk: Psk::default(),
-        endpoints: Vec::new(),
-        ranks: Vec::new(),
-        allowed_ips: vec!["10.0.0.0/24".parse().expect("a network")],
-    };
-    let config = Config {
-        identity: Identity::new([1; 32]),
-        offer: offer.speaking(Version::OURS_IN_HUB),
-        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
-        peers: vec![peer],
-    };
-    let (mut gate, mut endpoint) = (Gate::new(ME, Timing::DEFAULT), Endpoint::new(config, Box::new(Still)));
+    let (mut gate, mut endpoint) = (Gate::new(ME, Timing::DEFAULT), endpoint(1));
     gate.add_peer(ms(0), PEER, &mut endpoint, &mut Nobody);
     (gate, endpoint)
 }
@@ -126,6 +93,23 @@ fn who_owns_is_told_with_its_epoch_and_a_new_peer_in_an_old_place_begins_without
 }
 
 #[test]
+fn a_peer_that_claims_anew_in_each_datagram_is_announced_eight_times_a_second_and_as_it_is_in_the_end() {
+    let (mut gate, mut endpoint) = member();
+    let mut told = Vec::new();
+    for now in 1000..3000 {
+        gate.handle_timeout(ms(now), &mut endpoint, &mut Nobody);
+        claim(&mut gate, &mut endpoint, now, now, ME, Some(now - 1));
+        told.extend(announced(&mut gate).iter().map(|_| now));
+    }
+    let at_once = [1000, 1001, 1002, 1003];
+    assert_eq!(told, at_once.into_iter().chain((1125..3000).step_by(125)).collect::<Vec<_>>());
+    assert_eq!(gate.poll_timeout(), ms(3000));
+    gate.handle_timeout(ms(3000), &mut endpoint, &mut Nobody);
+    assert_eq!(announced(&mut gate), [(Announcement::Owner, Some(2999))]);
+    assert_eq!(gate.poll_timeout(), ms(6998), "a lease after the last stamp");
+}
+
+#[test]
 fn a_standby_looks_whether_packets_go_on_to_come_and_no_longer_than_they_do() {
     let (mut gate, mut endpoint) = member();
     claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
@@ -184,9 +168,9 @@ fn a_claim_that_others_saw_fences_and_an_older_one_does_not() {
         heard(&mut gate, &mut endpoint, 200, epoch, PEER);
         assert_eq!((gate.role(ms(200), PEER), announced(&mut gate)), (Role::Owner, vec![]), "it has a lease");
     }
-    heard(&mut gate, &mut endpoint, 5_000, 6, PEER);
+    gate.handle_timeout(ms(4_090), &mut endpoint, &mut Nobody);
     let withdrawn = vec![(Announcement::Withdrawn, Some(6))];
-    assert_eq!((gate.role(ms(5_000), PEER), announced(&mut gate)), (Role::Fenced, withdrawn));
+    assert_eq!((gate.role(ms(4_090), PEER), announced(&mut gate)), (Role::Fenced, withdrawn), "it is over");
     heard(&mut gate, &mut endpoint, 5_000, 7, PeerId(9));
 }
 

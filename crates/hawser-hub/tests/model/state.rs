@@ -181,7 +181,10 @@ impl State {
         self.peer.handle_timeout(clock(PEER, self.now));
         for at in 0..2 {
             if self.members[at].running {
-                self.members[at].ownership.handle_timeout(clock(at, self.now));
+                let Machine { ownership, heard, .. } = &mut self.members[at];
+                ownership.handle_timeout(clock(at, self.now));
+                // What it heard during a lease counts once that is over.
+                *heard = (*heard).max(ownership.known().map(|claim| claim.epoch));
             }
         }
     }

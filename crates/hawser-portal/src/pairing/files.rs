@@ -20,7 +20,7 @@ pub struct FileError {
 }
 
 /// What the system said of this path.
-fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
+pub(super) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
     move |cause| FileError { operation, path: path.to_owned(), cause }
 }
 

@@ -1,8 +1,9 @@
 //! Those who may enrol by a token, and those who just did.
 //!
 //! ```text
-//!   file in tokens.d --follow--> invited --bind: it is a peer, the token's file goes--> bound --60 s--> forgotten
-//!                                   \--expire: the file goes
+//!   file in tokens.d --follow--> invited --bind--> bound --settle: it is a peer, the token's file goes--> 60 s: forgotten
+//!                                 ^  \--expire: the file goes    |
+//!                                 +------- settle: it is none ---+
 //! ```
 //! Who just enrolled is answered for a while: the first answer may be lost. Whoever else holds the token is not.
 
@@ -12,7 +13,7 @@ use hawser_config::{Config, PublicKey};
 use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_core::handshake::enrolment::{Invitation as CoreInvitation, InvitationId};
 
-use crate::pairing::{self, FileError, Invitation, Invitations};
+use crate::pairing::{self, Invitation, Invitations};
 
 /// How long who enrolled is answered: as long as `hawser join` asks.
 const ANSWERED_FOR: Duration = Duration::from_secs(60);
@@ -55,14 +56,15 @@ impl Enrolments {
         self.invitations = invitations;
     }
 
-    /// For the core.
+    /// For the core, those first that may still be used: it looks at a bounded number.
     pub fn core(&self) -> Vec<CoreInvitation> {
         let core = |enrolment: &Enrolment| CoreInvitation {
             id: enrolment.id,
             secret: enrolment.invitation.secret.clone(),
             bound: enrolment.bound.map(|(key, _)| key),
         };
-        self.enrolments.iter().map(core).collect()
+        let (bound, open): (Vec<_>, Vec<_>) = self.enrolments.iter().partition(|enrolment| enrolment.bound.is_some());
+        open.into_iter().chain(bound).map(core).collect()
     }
 
     /// What was promised to who has shown this key, and the key; none where it cannot become a peer.
@@ -79,26 +81,12 @@ impl Enrolments {
         Some((invitation.clone(), key))
     }
 
-    /// Makes a peer of who has shown this key in a file, and binds its token to that. Whether the configuration is to
-    /// be read again; what fails is told.
+    /// Makes a peer of who has shown this key in a file, and binds its token to that; [`Self::settle`] says whether it is
+    /// one. Whether the configuration is to be read again; what fails is told.
     pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, invitation: &Invitation, key: &PublicKey) -> bool {
         let Invitation { name, allowed_ips, .. } = invitation;
-        let written = pairing::add_peer(&self.invitations.folder, name, key, allowed_ips);
-        self.bind(id, core_key, written)
-    }
-
-    /// Binds a token to who became a peer by it; whether that worked.
-    pub fn bind(&mut self, id: InvitationId, core_key: CoreKey, written: Result<(), FileError>) -> bool {
-        let Some(enrolment) = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id) else { return false };
-        let name = &enrolment.invitation.name;
-        // The peer first: a token that was used must not be lost with nothing to show for it.
-        match written.and_then(|()| Invitations::remove(&self.invitations.folder, name)) {
-            Ok(_) => {
-                let public_key = PublicKey::new(core_key.0).map(|key| key.to_string()).unwrap_or_default();
-                tracing::info!(peer = %name, public_key, "peer enrolled by its token");
-                enrolment.bound = Some((core_key, Instant::now()));
-                true
-            }
+        match pairing::add_peer(&self.invitations.folder, name, key, allowed_ips) {
+            Ok(()) => self.bind(id, core_key),
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
                 tracing::error!(peer = %name, %error, cause, "peer not enrolled");
@@ -107,9 +95,31 @@ impl Enrolments {
         }
     }
 
-    /// It is no peer after all: nobody is answered.
-    pub fn forget(&mut self, id: InvitationId) {
-        self.enrolments.retain(|enrolment| enrolment.id != id);
+    /// Binds a token to who is to become a peer by it; whether there is such a token.
+    pub fn bind(&mut self, id: InvitationId, core_key: CoreKey) -> bool {
+        let Some(enrolment) = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id) else { return false };
+        enrolment.bound = Some((core_key, Instant::now()));
+        true
+    }
+
+    /// It is a peer, and its token used; or it is none after all: nobody is answered, and the token may be used again.
+    pub fn settle(&mut self, id: InvitationId, is_peer: bool) {
+        let Some(enrolment) = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id) else { return };
+        let (name, folder) = (&enrolment.invitation.name, &self.invitations.folder);
+        // The peer first: a token that was used must not be lost with nothing to show for it.
+        let removed = if is_peer {
+            let key = enrolment.bound.and_then(|(key, _)| PublicKey::new(key.0).ok());
+            let public_key = key.map(|key| key.to_string()).unwrap_or_default();
+            tracing::info!(peer = %name, public_key, "peer enrolled by its token");
+            Invitations::remove(folder, name)
+        } else {
+            enrolment.bound = None;
+            pairing::remove_file(&pairing::peer_file(folder, name))
+        };
+        if let Err(error) = removed {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(peer = %name, %error, cause, "a file of an enrolment stays");
+        }
     }
 
     /// Forgets those whose time is over; whether there were any.

@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hawser_config::{Config, Peer};
+use hawser_config::{Config, Peer, PublicKey};
 use hawser_hub::claim::Role;
 use hawser_hub::epochs::Reserve;
 use hawser_hub::units::Epoch;
@@ -112,8 +112,9 @@ impl Epochs {
     }
 }
 
-/// The metrics of announced routes, by the names of their peers; none where nothing is announced.
-pub type Announcements = BTreeMap<String, u32>;
+/// The metrics of announced routes, by the keys of their peers: who comes under a name that another one had has none of
+/// its routes. None where nothing is announced.
+pub type Announcements = BTreeMap<PublicKey, u32>;
 
 /// Whether the route of a peer's network is announced, and nothing else routes it.
 pub fn is_own_route(config: &Config) -> bool {
@@ -129,7 +130,7 @@ pub fn announced(
     mtus: &Mtus,
 ) -> Vec<Change> {
     let Some(hub) = &config.hub else { return Vec::new() };
-    let Some(metric) = announcements.get(peer.name.as_str()).copied().map(Metric) else { return Vec::new() };
+    let Some(metric) = announcements.get(&peer.public_key).copied().map(Metric) else { return Vec::new() };
     let table = Some(TableId(hub.table)).filter(|table| *table != TableId::MAIN);
     let mtu = mtus.of_route(config, peer).filter(|_| table.is_none());
     let nets = peer.allowed_ips.iter().filter(|net| needs_route(config, net));

@@ -129,6 +129,8 @@ impl System {
 
     fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
         self.places.let_past(config);
+        // Who goes is announced no more, and comes back as nobody.
+        self.announcements.retain(|key, _| config.peers.iter().any(|peer| peer.public_key == *key));
         let mut wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
@@ -220,10 +222,9 @@ impl System {
     pub async fn announce(&mut self, config: &Config, peer: &Peer, metric: Option<u32>) {
         let Some(tun) = self.tun else { return };
         let old = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
-        let name = peer.name.to_string();
         let _ = match metric {
-            Some(metric) => self.announcements.insert(name, metric),
-            None => self.announcements.remove(&name),
+            Some(metric) => self.announcements.insert(peer.public_key, metric),
+            None => self.announcements.remove(&peer.public_key),
         };
         let new = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
         // A route with another metric is another route: there is one all the while.

@@ -75,6 +75,11 @@ impl Hub {
         }
     }
 
+    /// One that went.
+    pub fn remove_peer(&mut self, peer: PeerId) {
+        self.gate.iter_mut().for_each(|gate| gate.remove_peer(peer));
+    }
+
     /// The operator takes a peer off this member, or all of them; or no longer does.
     pub fn drain(&mut self, now: Time, drain: Drain, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         if let Some(gate) = &mut self.gate {

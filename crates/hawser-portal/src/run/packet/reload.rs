@@ -13,7 +13,10 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
     if !removed.is_empty() {
         removed.iter().for_each(|peer| parts.endpoint.dismiss_peer(*peer));
         transmit::send_closes(parts);
-        removed.iter().for_each(|peer| parts.endpoint.remove_peer(now, *peer));
+        for peer in removed {
+            parts.endpoint.remove_peer(now, peer);
+            parts.hub.iter_mut().for_each(|hub| hub.remove_peer(peer));
+        }
     }
     for (peer, config) in changed {
         parts.endpoint.change_peer(now, peer, config);

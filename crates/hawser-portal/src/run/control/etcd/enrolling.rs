@@ -92,7 +92,8 @@ impl Serving<'_> {
         // Answered as bound once the peer is known: this view may not have been heard yet.
         let view = store.handle.view();
         self.on_view(view).await;
-        if self.enrolments.bind(id, key, Ok(())) {
+        if self.enrolments.bind(id, key) {
+            self.enrolments.settle(id, true);
             self.command([Command::Invitations(self.enrolments.core())]);
         }
     }

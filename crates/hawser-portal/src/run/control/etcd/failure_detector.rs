@@ -48,8 +48,8 @@ pub struct FailureDetector {
     looked_at: BTreeMap<String, (Member, Arc<()>)>,
     sights: (UnboundedSender<Sight>, UnboundedReceiver<Sight>),
     own: BTreeSet<String>,
-    /// By anybody.
-    missed: BTreeSet<MemberId>,
+    /// Who misses whom.
+    missed: BTreeSet<(MemberId, MemberId)>,
 }
 
 impl Default for FailureDetector {
@@ -100,15 +100,19 @@ impl FailureDetector {
         }
     }
 
-    /// Step 3: those that somebody misses now, and nobody did before.
-    pub fn news(&mut self, state: &State) -> Vec<MemberId> {
-        let theirs: BTreeSet<String> = state.members().flat_map(|(.., load)| load.misses).collect();
-        let is_missed = |name: &String| theirs.contains(name) || self.own.contains(name);
-        let known = state.members().filter(|(name, ..)| is_missed(&name.to_string()));
-        let missed: BTreeSet<MemberId> = known.map(|(_, member, _)| member_id(&member.key)).collect();
-        let news = missed.difference(&self.missed).copied().collect();
-        self.missed = missed;
-        news
+    /// Step 3: those that somebody misses now, and the same one did not before. That another one already missed them is
+    /// no reason to be silent: it may have lost only its own way there.
+    pub fn news(&mut self, state: &State, own: &PublicKey) -> BTreeSet<MemberId> {
+        let me = member_id(own);
+        let ids = state.members().map(|(name, member, _)| (name.to_string(), member_id(&member.key)));
+        let ids: BTreeMap<String, MemberId> = ids.collect();
+        let theirs = state.members().map(|(_, member, load)| (member_id(&member.key), load.misses));
+        // What etcd has of this member's own comes later than that does.
+        let all = theirs.filter(|(by, _)| *by != me).chain([(me, self.own.clone())]);
+        let pairs = all.flat_map(|(by, names)| names.into_iter().map(move |name| (by, name)));
+        let missed = pairs.filter_map(|(by, name)| Some((by, *ids.get(&name)?))).collect();
+        let before = std::mem::replace(&mut self.missed, missed);
+        self.missed.difference(&before).map(|(_, missed)| *missed).collect()
     }
 }
 
@@ -168,7 +172,7 @@ mod tests {
     use hawser_config::{PeerName, PrivateKey};
 
     use hawser_etcd::keys::{Key, Prefix};
-    use hawser_etcd::record::Record as _;
+    use hawser_etcd::record::{Load, Record as _};
     use hawser_etcd::state::{Entry, Revision};
 
     use super::*;
@@ -216,30 +220,56 @@ mod tests {
         assert!(looked_at.values().all(|by| *by == LOOKED_AT), "{looked_at:?}");
     }
 
+    /// A hub's members, and whom each of them misses.
+    fn hub(members: &[(&str, PublicKey, &[&str])]) -> State {
+        let prefix = Prefix::new("/hawser/hub/");
+        let entries = members.iter().flat_map(|(name, key, misses)| {
+            let name = MemberName(PeerName::parse(name).expect("a name"));
+            let misses = misses.iter().map(|name| (*name).to_owned()).collect();
+            let load = Load { misses, ..Load::default() };
+            let at = [Key::Member(name.clone()), Key::Load(name)].map(|key| prefix.full(&key));
+            at.into_iter().zip([member("nowhere", *key).encode(), load.encode()])
+        });
+        let entry = |(key, value)| Entry { key, value, created: Revision(1), modified: Revision(1) };
+        let mut state = State::default();
+        state.replace(&prefix, 7, Revision(1), entries.map(entry).collect());
+        state
+    }
+
+    fn keys<const N: usize>() -> [PublicKey; N] {
+        [(); N].map(|()| PrivateKey::generate().expect("randomness").public())
+    }
+
+    #[test]
+    fn a_member_that_one_other_cannot_reach_is_watched_by_the_others_still() {
+        let [us, x, b] = keys();
+        let mut detector = FailureDetector::default();
+        let mut news = |misses: [&[&str]; 2], own: bool| {
+            detector.own = own.then(|| "b".to_owned()).into_iter().collect();
+            detector.news(&hub(&[("us", us, misses[0]), ("x", x, misses[1]), ("b", b, &[])]), &us)
+        };
+        let (nobody, only_b) = (BTreeSet::new(), BTreeSet::from([member_id(&b)]));
+        assert_eq!(news([&[], &["b"]], false), only_b, "x has lost its way there, for good");
+        assert_eq!(news([&[], &["b"]], false), nobody, "that is known");
+        assert_eq!(news([&[], &["b"]], true), only_b, "it died");
+        assert_eq!(news([&["b"], &["b"]], true), nobody, "etcd says what this member said");
+        assert_eq!(news([&[], &["b", "c"]], false), nobody, "there is no c");
+    }
+
     #[test]
     fn a_member_that_left_the_hub_while_it_was_missed_is_missed_anew_when_it_came_back() {
-        let [us, them] = [(); 2].map(|()| PrivateKey::generate().expect("randomness").public());
-        let prefix = Prefix::new("/hawser/hub/");
-        let hub = |members: &[(&str, PublicKey)]| {
-            let entry = |(name, key): &(&str, PublicKey)| {
-                let at = Key::Member(MemberName(PeerName::parse(name).expect("a name")));
-                let (key, value) = (prefix.full(&at), member("nowhere", *key).encode());
-                Entry { key, value, created: Revision(1), modified: Revision(1) }
-            };
-            let mut state = State::default();
-            state.replace(&prefix, 7, Revision(1), members.iter().map(entry).collect());
-            state
-        };
-        let (whole, alone) = (hub(&[("a", us), ("b", them)]), hub(&[("a", us)]));
+        let [us, them] = keys();
+        let (whole, alone) = (hub(&[("a", us, &[]), ("b", them, &[])]), hub(&[("a", us, &[])]));
+        let (nobody, missed) = (BTreeSet::new(), BTreeSet::from([member_id(&them)]));
         let mut detector = FailureDetector::default();
         for life in 0..2 {
             detector.follow(&whole, &us);
-            assert_eq!(detector.news(&whole), [], "life {life}");
+            assert_eq!(detector.news(&whole, &us), nobody, "life {life}");
             detector.note(Sight { name: "b".to_owned(), missed: true });
-            assert_eq!(detector.news(&whole), [member_id(&them)], "life {life}");
-            assert_eq!(detector.news(&whole), [], "it is known");
+            assert_eq!(detector.news(&whole, &us), missed, "life {life}");
+            assert_eq!(detector.news(&whole, &us), nobody, "it is known");
             detector.follow(&alone, &us);
-            assert!(detector.own().is_empty() && detector.news(&alone).is_empty(), "nobody says so of who left");
+            assert!(detector.own().is_empty() && detector.news(&alone, &us).is_empty(), "nobody says so of who left");
         }
     }
 }

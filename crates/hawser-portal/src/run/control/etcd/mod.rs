@@ -174,8 +174,8 @@ impl Store {
     }
 
     fn remember_with(&self, pending: BTreeMap<PublicKey, PeerName>) {
-        let (roster, cluster) = ((*self.view.roster).clone(), self.view.cluster);
-        self.cache.write(&Cache { roster, pending, cluster });
+        let View { roster, cluster, revision, .. } = &self.view;
+        self.cache.write(&Cache { roster: (**roster).clone(), pending, cluster: *cluster, revision: *revision });
     }
 
     fn status(&self) -> EtcdStatus {

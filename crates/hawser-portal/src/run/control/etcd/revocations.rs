@@ -102,7 +102,7 @@ mod tests {
     use std::time::Duration;
 
     use hawser_config::Config;
-    use hawser_etcd::roster::Cache;
+    use hawser_etcd::roster::{Cache, HubPeer, Roster};
 
     use super::super::{Seed, cache, settings};
     use super::*;
@@ -145,6 +145,36 @@ mod tests {
         assert_eq!(store.revoke(&name, one).await, Ok(()));
         assert!(seen.lock().expect("nobody panicked").contains(&one.to_string()));
         assert_eq!(store.handle.pending(), BTreeMap::from([(one, name)]));
+    }
+
+    #[tokio::test]
+    async fn a_peer_is_revoked_by_its_name_unless_the_file_and_etcd_have_different_keys_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = store(folder.path(), |_, _| Ok(()));
+        let peer = |number: u8| HubPeer {
+            name: home(),
+            key: key(number),
+            allowed_ips: vec!["10.1.0.0/16".parse().expect("a network")],
+        };
+        let roster = |number| Roster { peers: vec![peer(number)], ..Roster::default() };
+        let file = |number| Roster::join(&roster(number), &[], &key(9)).0;
+        let both = format!(
+            "home has the key {} in this member's file, and {} in etcd: name the one with --key",
+            key(1),
+            key(2)
+        );
+        for (in_file, in_etcd, whom) in [
+            (None, None, Err("there is no peer home".to_owned())),
+            (Some(1), None, Ok(1)),
+            (None, Some(2), Ok(2)),
+            (Some(1), Some(1), Ok(1)),
+            (Some(1), Some(2), Err(both)),
+        ] {
+            store.file.peers = in_file.map(file).unwrap_or_default();
+            store.view.roster = Arc::new(in_etcd.map(roster).unwrap_or_default());
+            assert_eq!(store.whom_to_revoke("home", None), whom.map(|number| (home(), key(number))));
+            assert_eq!(store.whom_to_revoke("home", Some(&key(3).to_string())), Ok((home(), key(3))));
+        }
     }
 
     #[tokio::test]

@@ -139,7 +139,7 @@ impl Serving<'_> {
             own.load.misses.clone_from(misses);
             is_news
         });
-        let missed = store.detector.news(&store.view.state);
+        let missed = store.detector.news(&store.view.state, &store.own);
         self.command(missed.into_iter().map(Command::Missed));
     }
 
@@ -227,15 +227,22 @@ impl Store {
         }
     }
 
-    /// By its name in etcd or in the file; or by its key alone.
-    fn whom_to_revoke(&self, name: &str, key: Option<&str>) -> Result<(PeerName, PublicKey), String> {
+    /// By its name in etcd or in the file; or by its key alone. Where the two have different keys by that name one is
+    /// served here and the other elsewhere.
+    pub(super) fn whom_to_revoke(&self, name: &str, key: Option<&str>) -> Result<(PeerName, PublicKey), String> {
         let name = PeerName::parse(name).map_err(|error| error.to_string())?;
         if let Some(key) = key {
             return Ok((name, PublicKey::parse(key).map_err(|error| error.to_string())?));
         }
         let remembered = self.view.roster.peers.iter().find(|peer| peer.name == name).map(|peer| peer.key);
-        let in_file = || self.file.peers.iter().find(|peer| peer.name == name).map(|peer| peer.public_key);
-        let key = self.view.state.key_of(&name).or(remembered).or_else(in_file);
-        key.map(|key| (name.clone(), key)).ok_or_else(|| format!("there is no peer {name}"))
+        let in_file = self.file.peers.iter().find(|peer| peer.name == name).map(|peer| peer.public_key);
+        let in_etcd = self.view.state.key_of(&name).or(remembered);
+        if let (Some(etcd), Some(file)) = (in_etcd, in_file)
+            && etcd != file
+        {
+            let keys = format!("the key {file} in this member's file, and {etcd} in etcd");
+            return Err(format!("{name} has {keys}: name the one with --key"));
+        }
+        in_etcd.or(in_file).map(|key| (name.clone(), key)).ok_or_else(|| format!("there is no peer {name}"))
     }
 }

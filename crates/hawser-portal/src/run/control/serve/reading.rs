@@ -39,8 +39,10 @@ impl Serving<'_> {
             return;
         }
         // Answered as bound once the peer is known: that order is the channel's.
-        if self.enrolments.admit(id, key, &invitation, &public) && !self.read_again(host).await {
-            self.enrolments.forget(id);
+        if self.enrolments.admit(id, key, &invitation, &public) {
+            let was_peer = self.config.peers.iter().any(|peer| peer.public_key == public);
+            let is_peer = self.read_again(host).await || was_peer;
+            self.enrolments.settle(id, is_peer);
         }
     }
 
@@ -83,10 +85,12 @@ impl Serving<'_> {
     /// What can change does; the log says what waits for a restart.
     async fn reload(&mut self, new: &Config, preshared: &BTreeMap<PeerName, PresharedKey>) {
         let old = self.carry_over(new, preshared).await;
-        // Others flush nftables when their own rules are read anew: ours come back with a reload.
+        // Others flush nftables when their own rules are read anew: ours come back with a reload, though nothing changed.
         if let Err(error) = kill_switch::follow(&self.config).await {
             tracing::warn!(%error, "way past the tunnel not closed anew");
         }
+        self.system.reconfigure(&self.config).await;
+        self.learner.follow(&self.config);
         let done = reload::changed_sections(&old, &self.config);
         tell::reload(&self.told, &done, &reload::changed_sections(&self.config, new));
     }
