@@ -17,7 +17,7 @@ use crate::engine::control::{Control, Said};
 use crate::engine::health::{Due, Health, Nonce};
 
 /// Connections at a time: descriptors are dear, and 8 paths to 128 peers are enough.
-const MOST_CONNS: usize = 1024;
+pub(super) const MOST_CONNS: usize = 1024;
 /// One that no flow uses is closed after this: the next connection to the same peer mostly comes sooner.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -72,14 +72,34 @@ impl Engine {
             return Some(ConnId(place));
         }
         if self.conns.len() >= MOST_CONNS {
-            let idle = self.conns.iter().find(|(_, conn)| conn.flows == 0).map(|(place, _)| ConnId(place));
-            self.close(idle?, outside);
+            self.close_idle_for(peer, outside)?;
         }
-        let id = ConnId(self.conns.next());
-        let room = outside.open(id, to, path)?;
+        // The process may have fewer descriptors, or the AS fewer ports.
+        let opened = self.open(to, path, outside).or_else(|| {
+            self.close_idle_for(peer, outside)?;
+            self.open(to, path, outside)
+        });
+        let (id, room) = opened?;
         let (health, passed) = (Health::default(), [Passed::default(); 2]);
         self.conns.insert(Conn { peer, to, path: path.clone(), room, flows: 0, idle_since: now, health, passed });
         Some(id)
+    }
+
+    fn open(&self, to: EndpointAddr, path: &Path, outside: &mut impl Outside) -> Option<(ConnId, u16)> {
+        let id = ConnId(self.conns.next());
+        outside.open(id, to, path).map(|room| (id, room))
+    }
+
+    /// Step 1: an idle connection makes room for one to this peer, who is not forgotten with it. None where all are in
+    /// use.
+    fn close_idle_for(&mut self, peer: PeerId, outside: &mut impl Outside) -> Option<()> {
+        let (place, _) = self.conns.iter().find(|(_, conn)| conn.flows == 0)?;
+        outside.close(ConnId(place));
+        let closed = self.conns.remove(place)?;
+        if closed.peer != peer {
+            self.forget_idle_peer(closed.peer);
+        }
+        Some(())
     }
 
     pub(super) fn close(&mut self, id: ConnId, outside: &mut impl Outside) {

@@ -97,7 +97,8 @@ impl Engine {
                 let peer = self.hosts.get(&ScionHost::from(from)).and_then(|peer| self.peers.get_mut(peer.0));
                 let key = peer.and_then(|peer| peer.compression.knows(id)).ok_or(Drop::UnknownContext)?;
                 self.heard_ack(now, by, &key, outside);
-                Ok(Heard::default())
+                // Who listens alone says nothing else, and nobody else knows the id.
+                Ok(LEARNED)
             }
         }
     }
@@ -139,7 +140,7 @@ impl Engine {
         let Some(partial) = partial else {
             return match named {
                 Some(key) if key.protocol == Protocol::Udp => Ok(self.take_udp_headers(now, origin, key, outside)),
-                _ => self.take_headers(now, origin, named, outside).map(|()| LEARNED),
+                _ => Ok(self.take_headers(now, origin, named, outside)),
             };
         };
         let mut packet = std::mem::take(&mut self.scratch.packet);
@@ -192,20 +193,14 @@ impl Engine {
         }
     }
 
-    /// Headers alone say which way the peer's flow goes from now on, and what its context is.
-    fn take_headers(
-        &mut self,
-        now: Time,
-        origin: Origin,
-        named: Option<FlowKey>,
-        outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
-        if let Some(id) = named.and_then(|key| self.table.find(&key))
-            && self.lane(id).is_some_and(|lane| lane.peer == origin.peer && lane.layer4() == origin.layer4)
-        {
-            self.heard_of(now, id, origin, outside);
-        }
-        Ok(())
+    /// Headers alone say which way the peer's flow goes from now on, and what its context is. Of a flow that there is
+    /// not they say no way: anybody can write them.
+    fn take_headers(&mut self, now: Time, origin: Origin, named: Option<FlowKey>, outside: &mut impl Outside) -> Heard {
+        let is_its = |lane: &Lane| lane.peer == origin.peer && lane.layer4() == origin.layer4;
+        let id = named.and_then(|key| self.table.find(&key));
+        let Some(id) = id.filter(|id| self.lane(*id).is_some_and(is_its)) else { return Heard::default() };
+        self.heard_of(now, id, origin, outside);
+        LEARNED
     }
 
     /// Steps 3 to 5.

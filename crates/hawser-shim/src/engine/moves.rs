@@ -6,7 +6,8 @@
 //! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told, and the
 //!    reset by which it ends the flow takes the other's path, so that the peer's kernel moves on as well.
 //! 3. The last flow of a connection stays, and moves to whatever comes alive.
-//! 4. The peer hears of the new way by the flow's headers, which go alone until something comes back.
+//! 4. The peer hears of the new way by the flow's headers, which go alone until something comes back; so it does of a
+//!    path that was renewed.
 
 use std::time::Duration;
 
@@ -119,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// Step 4, for flows that stayed on a path which was dead: the peer may have no other word of it.
+    /// Step 4, for flows that stay on a path which was dead, or was renewed: the peer may have no other word of it.
     pub(super) fn announce_on(&mut self, now: Time, id: ConnId, outside: &mut impl Outside) {
         let is_on = |lane: &&Lane| lane.way == Way::Conn(id) && lane.is_ours && !lane.is_over;
         let on_it: Vec<FlowId> = self.lanes.iter().flatten().filter(is_on).map(|lane| lane.id).collect();

@@ -333,7 +333,10 @@ impl Engine {
             (Sent::All, _) => Ok(()),
             (Sent::Full, _) => Err(Drop::SocketFull),
             (Sent::Expired, Some(id)) => {
-                self.conn_died(now, id, super::Reason::Gone, outside);
+                // Each packet that stays on it finds that out anew.
+                if self.conns.get(id.0).is_some_and(|conn| !conn.health.is_dead()) {
+                    self.conn_died(now, id, super::Reason::Gone, outside);
+                }
                 Err(Drop::Refused)
             }
             (Sent::Refused | Sent::Expired, _) => Err(Drop::Refused),

@@ -3,7 +3,7 @@
 //! 1. Every 50 ms while a path is waited for or dead, or a way is announced: probes, deaths, announcements.
 //! 2. Every second: flows that are over or silent are freed, and peers without any, unused connections closed, packets
 //!    that waited refused.
-//! 3. [`Engine::handle_paths`]: what is known of paths has changed.
+//! 3. [`Engine::handle_paths`]: what is known of paths has changed. Peers hear of hop fields that are new.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -114,7 +114,9 @@ impl Engine {
             Found::Failed => known.is_known = true,
             Found::Paths(paths) => {
                 let gone = known.learn(paths);
-                self.renew(isd_as, outside);
+                // A peer answers by the hop fields that came last: where nothing else goes to it, those would expire.
+                let renewed = self.renew(isd_as, outside);
+                renewed.into_iter().for_each(|id| self.announce_on(now, id, outside));
                 for path in gone {
                     let on_it =
                         |(_, conn): &(usize, &super::Conn)| conn.to.isd_as == isd_as && *conn.fingerprint() == path;
@@ -130,17 +132,20 @@ impl Engine {
         self.settle(now, outside);
     }
 
-    /// Connections follow their paths.
-    fn renew(&mut self, isd_as: IsdAs, outside: &mut impl Outside) {
+    /// Connections follow their paths. Says which of those that work did: the others' flows are announced when they do.
+    fn renew(&mut self, isd_as: IsdAs, outside: &mut impl Outside) -> Vec<ConnId> {
         let Self { conns, ases, .. } = self;
-        let Some(known) = ases.get(&isd_as) else { return };
+        let Some(known) = ases.get(&isd_as) else { return Vec::new() };
+        let mut followed = Vec::new();
         for (place, conn) in conns.iter_mut().filter(|(_, conn)| conn.to.isd_as == isd_as) {
             let Some(renewed) = known.find(conn.fingerprint()).filter(|known| known.path != conn.path) else {
                 continue;
             };
             if let Some(room) = outside.follow(ConnId(place), &renewed.path) {
                 (conn.path, conn.room) = (renewed.path.clone(), room);
+                followed.extend((!conn.health.is_dead()).then_some(ConnId(place)));
             }
         }
+        followed
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
@@ -20,6 +20,8 @@ use crate::translate::OuterPort;
 
 /// How often memory that was not used is given back.
 const TRIM: Duration = Duration::from_secs(1);
+/// How often a connection that cannot be opened is worth a warning: while descriptors lack, each new flow meets one.
+const WARN: Duration = Duration::from_secs(10);
 
 /// A connection, and whether something of it is left over.
 #[derive(Debug)]
@@ -43,6 +45,7 @@ pub(super) struct World {
     refused_by_tun: u64,
     lost_notices: u64,
     trimmed: Time,
+    warned: Option<Instant>,
 }
 
 impl World {
@@ -66,6 +69,7 @@ impl World {
             refused_by_tun: 0,
             lost_notices: 0,
             trimmed: Time::ZERO,
+            warned: None,
         }
     }
 
@@ -123,6 +127,14 @@ impl World {
             self.trimmed = now;
             self.homes.iter_mut().for_each(Coalescer::trim);
         }
+    }
+
+    fn may_warn(&mut self) -> bool {
+        let may = self.warned.is_none_or(|warned| warned.elapsed() >= WARN);
+        if may {
+            self.warned = Some(Instant::now());
+        }
+        may
     }
 
     /// Adds to a snapshot what the engine does not know.
@@ -220,7 +232,12 @@ impl Outside for World {
         let conn = match conn {
             Ok(conn) => conn,
             Err(error) => {
-                tracing::debug!(%to, path = %path.interfaces, error = &error as &dyn std::error::Error, "no connection");
+                let (path, error) = (&path.interfaces, &error as &dyn std::error::Error);
+                if self.may_warn() {
+                    tracing::warn!(%to, %path, error, "no connection could be opened");
+                } else {
+                    tracing::debug!(%to, %path, error, "no connection could be opened");
+                }
                 return None;
             }
         };

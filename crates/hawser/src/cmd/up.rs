@@ -56,8 +56,9 @@ impl Up {
     }
 }
 
-/// A portal has a descriptor for each stream: as many as it may have at all (the soft limit is for who uses select(2)).
-fn raise_descriptors() {
+/// A portal has a descriptor for each stream, a shim three for each connection along a path: as many as it may have at
+/// all (the soft limit is for who uses select(2)).
+pub(super) fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
         tracing::debug!(%error, "limit of descriptors not raised");

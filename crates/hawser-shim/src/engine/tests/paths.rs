@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hawser_scion::Path;
 use hawser_scion::select::Criterion;
 
 use super::KEYS;
-use super::sim::{SERVER, Sim, path};
+use super::sim::{ROOM, SERVER, Sim, path};
 use super::talk::{Flow, PAYLOAD, address, connect, talk};
-use crate::engine::{Drop, Notice};
+use crate::engine::conns::{Conn, MOST_CONNS};
+use crate::engine::health::Health;
+use crate::engine::{Drop, Notice, PeerId};
 use crate::mptcp::{Flags, MptcpOption, Segment};
+use crate::translate::Layer4;
 
 fn used(sim: &Sim) -> Vec<usize> {
     sim.uses().into_values().collect()
@@ -164,15 +168,16 @@ fn a_packet_waits_no_longer_than_a_daemon_may_take() {
     assert_eq!(sim.outer[0].delivered.len(), 256);
 }
 
+/// The same paths with hop fields that last longer.
+fn renewed(paths: &[Path]) -> Vec<Path> {
+    paths.iter().map(|path| Path { expiry: path.expiry + Duration::from_secs(3600), ..path.clone() }).collect()
+}
+
 #[test]
 fn renewed_paths_are_followed_and_forgotten_ones_forgotten() {
     let mut sim = Sim::new(2);
     let mut flows = connect(&mut sim, 1, KEYS);
-    let renewed = sim.paths.iter().cloned().map(|mut path| {
-        path.expiry += Duration::from_secs(3600);
-        path
-    });
-    let renewed: Vec<_> = renewed.collect();
+    let renewed = renewed(&sim.paths);
     sim.tell_paths(renewed.clone());
     assert_eq!(sim.outer[0].followed, 2);
     sim.tell_paths(renewed);
@@ -182,4 +187,58 @@ fn renewed_paths_are_followed_and_forgotten_ones_forgotten() {
     assert_eq!(sim.outer[0].forgotten.len(), 1);
     assert_eq!((sim.snapshot(0).paths, sim.snapshot(0).peers), (vec![], vec![]));
     assert_eq!(sim.engines[0].next_deadline(), None, "nothing is to be done");
+}
+
+#[test]
+fn an_idle_client_can_be_reached_after_its_path_was_renewed() {
+    for layer4 in [Layer4::Udp, Layer4::Tcp] {
+        let mut sim = Sim::over(1, [layer4; 2]);
+        let mut flows = connect(&mut sim, 0, KEYS);
+        sim.run(Duration::from_secs(10));
+        let now = sim.now;
+        let renewed = renewed(&sim.paths);
+        sim.tell_paths(renewed);
+        sim.run(Duration::from_millis(50));
+        sim.expire_ways(1, now);
+        let before = sim.outer[0].delivered.len();
+        let data = flows[0].data(1);
+        flows[0].send(&mut sim, 1, &data);
+        sim.run(Duration::from_millis(50));
+        let arrived = (sim.outer[0].delivered.len() - before, sim.snapshot(1).counters.dropped(Drop::Refused));
+        assert_eq!(arrived, (1, 0), "{layer4:?}");
+    }
+}
+
+/// Connections of others, all of them in use, until there are as many as may be.
+fn crowd(sim: &mut Sim) {
+    let (engine, idle_since) = (&mut sim.engines[0], sim.now);
+    let to = "3-ff00:0:330,10.0.0.3:31000".parse().unwrap();
+    while engine.conns.len() < MOST_CONNS {
+        let (peer, path, health, passed) = (PeerId(usize::MAX), path(0, &[]), Health::default(), Default::default());
+        engine.conns.insert(Conn { peer, to, path, room: ROOM, flows: 1, idle_since, health, passed });
+    }
+}
+
+#[test]
+fn an_idle_connection_makes_room_for_another_one_to_the_same_peer() {
+    for is_full in [false, true] {
+        let mut sim = Sim::new(2);
+        connect(&mut sim, 0, KEYS)[0].close(&mut sim);
+        sim.run(Duration::from_secs(5));
+        let left = sim.paths[1].clone();
+        sim.tell_paths(vec![left]);
+        if is_full {
+            crowd(&mut sim);
+        } else {
+            // There are no more descriptors.
+            sim.outer[0].most_conns = Some(1);
+        }
+        let mut other = [Flow::new(1, 6001)];
+        assert!(other[0].open(&mut sim, [&[], &[], &[]]), "is full: {is_full}");
+        let arrived = talk(&mut sim, &mut other, 0, Duration::from_millis(500));
+        let snapshot = sim.snapshot(0);
+        assert!(arrived[0].len() > 90, "is full: {is_full}");
+        assert_eq!((used(&sim), snapshot.peers.len(), snapshot.peers[0].flows), (vec![1], 1, 1), "is full: {is_full}");
+        assert!(snapshot.counters.drops().all(|(_, count)| count == 0), "is full: {is_full}");
+    }
 }

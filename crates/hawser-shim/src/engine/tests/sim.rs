@@ -58,7 +58,8 @@ struct OnWay {
 #[derive(Debug, Default)]
 pub struct Outer {
     conns: BTreeMap<ConnId, (EndpointAddr, Fingerprint)>,
-    learned: BTreeMap<EndpointAddr, usize>,
+    /// Ways back, and when they were learned.
+    learned: BTreeMap<EndpointAddr, (usize, Time)>,
     sent: Vec<(Via, Option<u8>, Vec<u8>)>,
     pub tcp_ports: BTreeSet<OuterPort>,
     pub delivered: Vec<(InterfaceIndex, Vec<u8>)>,
@@ -67,6 +68,8 @@ pub struct Outer {
     pub followed: usize,
     pub notices: Vec<Notice>,
     pub refuses_to_open: bool,
+    /// How many connections can be open; none: any number.
+    pub most_conns: Option<usize>,
     pub says: Option<Sent>,
     rooms: BTreeMap<Fingerprint, u16>,
     ports: u16,
@@ -82,7 +85,7 @@ impl Outside for Outer {
     }
 
     fn open(&mut self, conn: ConnId, _: EndpointAddr, path: &Path) -> Option<u16> {
-        if self.refuses_to_open {
+        if self.refuses_to_open || self.most_conns.is_some_and(|most| self.conns.len() >= most) {
             return None;
         }
         self.ports += 1;
@@ -277,7 +280,12 @@ impl Sim {
 
     /// A host knows a way back to somebody, by this link.
     pub fn know_way(&mut self, host: usize, to: EndpointAddr, link: usize) {
-        self.outer[host].learned.insert(to, link);
+        self.outer[host].learned.insert(to, (link, self.now));
+    }
+
+    /// The hop fields expire by which a host knows ways back, of those that it learned before.
+    pub fn expire_ways(&mut self, host: usize, before: Time) {
+        self.outer[host].learned.retain(|_, (_, since)| *since >= before);
     }
 
     /// What a host sent last goes on its way; what was put on it, by datagram.
@@ -295,7 +303,7 @@ impl Sim {
                     (end, self.link_of(&path))
                 }
                 Via::Back(to) => {
-                    let Some(link) = self.outer[host].learned.get(&to) else { continue };
+                    let Some((link, _)) = self.outer[host].learned.get(&to) else { continue };
                     (to, *link)
                 }
             };
@@ -365,7 +373,7 @@ impl Sim {
         };
         let heard = self.engines[host].handle_datagram(self.now, by, from, &one.bytes, &mut self.outer[host]);
         if heard.learn && by == By::Port {
-            self.outer[host].learned.insert(from, one.link);
+            self.outer[host].learned.insert(from, (one.link, self.now));
         }
         self.carry(host);
         if let Some(echo) = heard.echo {
@@ -377,7 +385,7 @@ impl Sim {
         let mut from: EndpointAddr = [CLIENT, SERVER][1 - host].parse().unwrap();
         from.host.set_port(u16::from_be_bytes([segment[0], segment[1]]));
         if self.engines[host].handle_segment(self.now, from, segment, class, &mut self.outer[host]) {
-            self.outer[host].learned.insert(from, link);
+            self.outer[host].learned.insert(from, (link, self.now));
         }
         self.carry(host);
     }

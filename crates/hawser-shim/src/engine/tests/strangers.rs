@@ -101,6 +101,17 @@ fn forged_segments_change_nothing_and_turn_no_flow() {
 }
 
 #[test]
+fn headers_alone_teach_a_way_back_only_of_a_flow_that_there_is() {
+    let mut sim = Sim::new(1);
+    let flows = connect(&mut sim, 0, KEYS);
+    for (flow, learn) in [(Flow::new(1, 7001), false), (flows[0], true)] {
+        let mut headers = whole(&flow.says(0, Flags::ACK));
+        headers[0] |= 0x08;
+        assert_eq!(sim.forge(1, impostor(), &headers), Heard { learn, echo: None }, "port {}", flow.port);
+    }
+}
+
+#[test]
 fn a_subflow_whose_main_flow_goes_elsewhere_is_for_the_kernel_to_judge() {
     let mut sim = Sim::new(1);
     let real: std::net::SocketAddr = "[fd00::80]:80".parse().unwrap();

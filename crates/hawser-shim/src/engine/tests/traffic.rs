@@ -6,7 +6,7 @@ use super::KEYS;
 use super::sim::{ROOM, Sim};
 use super::talk::{Flow, PAYLOAD, address, connect, talk};
 use crate::compress::{Compression, Offload};
-use crate::engine::{Notice, Sent};
+use crate::engine::{Notice, Reason, Sent};
 use crate::mptcp::samples::Draft;
 use crate::mptcp::{Flags, Key, Segment, TcpOption};
 
@@ -129,6 +129,20 @@ fn a_socket_that_takes_nothing_loses_packets_and_they_are_counted() {
     sim.send(0, 1, &Flow::new(1, 6000).says(0, Flags::SYN));
     assert_eq!(drops(&sim, 0), [("refused", 1)]);
     assert_eq!(sim.snapshot(0).peers, []);
+}
+
+#[test]
+fn a_path_that_expired_dies_once_however_many_packets_stay_on_it() {
+    let mut sim = Sim::new(1);
+    let mut flows = connect(&mut sim, 0, KEYS);
+    sim.outer[0].says = Some(Sent::Expired);
+    for _ in 0..3 {
+        let data = flows[0].data(0);
+        flows[0].send(&mut sim, 0, &data);
+    }
+    let told = sim.notices().iter().filter(|notice| matches!(notice, Notice::Died { .. })).count();
+    assert_eq!((told, sim.snapshot(0).counters.died(Reason::Gone)), (1, 1));
+    assert_eq!(drops(&sim, 0), [("refused", 3)]);
 }
 
 #[test]

@@ -274,6 +274,19 @@ fn a_client_that_only_listens_is_found_again_after_its_shim_began_anew() {
     assert!(times.last().is_some_and(|last| sim.now.since(*last) < ms(100)), "it goes on");
 }
 
+#[test]
+fn who_listens_alone_can_be_reached_for_as_long_as_its_path_is_renewed() {
+    let mut sim = Sim::new(1);
+    talked(&mut sim, 4000);
+    for round in 0..4 {
+        let from = sim.now;
+        let arrived = stream(&mut sim, 1, Duration::from_secs(2));
+        assert!(arrived.len() >= 98, "{round}: {}", arrived.len());
+        // It has said nothing but which context it knows.
+        sim.expire_ways(1, from);
+    }
+}
+
 /// The kind and code of ICMP, and the MTU that it tells.
 fn told(packet: &[u8]) -> (u8, u8, u16) {
     let at = if packet[0] >> 4 == 4 { 20 } else { 40 };

@@ -1,7 +1,7 @@
 //! `hawser shim -c FILE`: a shim in the foreground, as `hawser up` is a portal.
 //!
-//! 1. Say what happens on standard error, as `HAWSER_LOG` asks. 2. Catch signals, so that none is lost from here on.
-//! 3. Load the configuration. 4. Start the shim, and run until a signal ends it.
+//! 1. Say what happens on standard error, as `HAWSER_LOG` asks; raise the limit of descriptors. 2. Catch signals, so
+//!    that none is lost from here on. 3. Load the configuration. 4. Start the shim, and run until a signal ends it.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use hawser_config::LogFormat;
 use hawser_shim::config;
 
 use crate::cmd::up::host::ServiceManager;
-use crate::cmd::up::start_log;
+use crate::cmd::up::{raise_descriptors, start_log};
 use crate::failure::Failure;
 
 /// A shim in the foreground.
@@ -25,6 +25,7 @@ impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
         start_log(LogFormat::Text)?;
+        raise_descriptors();
         let shown = self.config.display().to_string();
         let (config, mut host) = ServiceManager::start(self.config, config::load)?;
         tracing::info!(config = shown, routes = config.routes.len(), "configuration loaded");
