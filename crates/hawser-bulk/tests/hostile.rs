@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hawser_bulk::digest::Digest;
 use hawser_bulk::layout::{BlockId, ChunkId, FileInfo, FileName};
 use hawser_bulk::receiver::{Event, MOST_ANSWER, MOST_SESSIONS, Receiver, WINDOW};
 use hawser_bulk::sender::{self, Call, Called, End, Law, SendPlan, Sender};
@@ -207,6 +208,45 @@ fn sender() -> (Sender, TransportKeys) {
         seed: 1,
     };
     (Sender::new(at(10), called.keys, &plan).expect("an offer"), accepted.established.keys)
+}
+
+/// Sends all that may go: says how many datagrams.
+fn sent(sender: &mut Sender, ms: std::ops::Range<u64>) -> u64 {
+    let mut datagrams = 0;
+    for ms in ms {
+        while let Some(packet) = sender.poll_transmit(at(ms), 0) {
+            sender.seal(&packet, &mut vec![0; packet.len]).expect("it fits");
+            datagrams += 1;
+        }
+    }
+    datagrams
+}
+
+#[test]
+fn a_sender_waits_when_all_that_it_read_and_said_has_arrived() {
+    let (mut sender, keys) = sender();
+    let hears = |sender: &mut Sender, number, frame: &[u8]| {
+        sender.handle_datagram(at(50 * number), 0, &mut sealed(&keys, number, frame));
+        sender.is_waiting()
+    };
+    let ack = |mark, control| {
+        let ack = Ack { mark, received_at_us: 0, delay_us: 0, control, limit: 1, first: mark, bitmap: &[] };
+        encoded(&Frame::Ack(ack))
+    };
+    // Bytes of the offer, and of the digest.
+    let (offer, digest) = (30, 39);
+    let mut out = sent(&mut sender, 20..21);
+    assert!(!sender.is_waiting(), "the offer is under way");
+    assert!(hears(&mut sender, 1, &ack(0, offer)), "the receiver looks for what is there");
+    let good = says(&Message::Answer(0, Verdict::Good, Have::default()));
+    assert!(!hears(&mut sender, 2, &good), "a block is to be read");
+    sender.load(BlockId(0), vec![1; 5000]);
+    assert!(!sender.is_waiting(), "and to be sent");
+    out += sent(&mut sender, 100..150);
+    assert!(hears(&mut sender, 3, &ack(out, offer)), "it has arrived, and the file is hashed");
+    sender.tell_digest(0, Digest([7; 32]));
+    assert!(!sender.is_waiting(), "the digest is under way");
+    assert!(hears(&mut sender, 4, &ack(out, offer + digest)), "the receiver writes");
 }
 
 fn ended(sender: &mut Sender) -> Option<End> {

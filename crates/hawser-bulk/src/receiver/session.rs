@@ -4,7 +4,7 @@
 //!  Half-open --- a datagram opens ---> Waiting --- OFFER ---> Asked --- `answer` ---> Taking --- CLOSE ---> Gone
 //!      |  10 s, or 64 others              |                     |                       |                  ^
 //!      +----------------------------------+---------------------+-- 30 s of silence ----+------------------+
-//!                                                                  2 s where every file has its result
+//!                                                                  10 s where every file has its result
 //! ```
 //!
 //! 1. [`Session::open`]: a datagram of it, or not. 2. [`Session::on_frame`]. 3. [`Session::answer`],
@@ -21,7 +21,7 @@ use super::blocks::{Blocks, Filled};
 use super::path::RecvPath;
 use super::{Event, SessionId};
 use crate::layout::{BlockId, ChunkId, Layout, OfferedFile};
-use crate::sender::MOST_PATHS;
+use crate::sender::{self, MOST_PATHS};
 use crate::stream::{Incoming, Outgoing};
 use crate::wire::{CONTROL_HEAD, Frame, Have, MOST_BITMAP, Message, Reason, SEAL_LEN, Verdict};
 
@@ -29,8 +29,9 @@ use crate::wire::{CONTROL_HEAD, Frame, Have, MOST_BITMAP, Message, Reason, SEAL_
 pub const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long a sender may be silent.
 pub const SILENCE: Duration = Duration::from_secs(30);
-/// How long a sender may be silent that has every result: its CLOSE was lost.
-const SETTLED: Duration = Duration::from_secs(2);
+/// How long a sender may be silent where every file has its result: its CLOSE was lost, or the results were. Twice the
+/// silence after which it calls anew, so that this end is still there.
+const SETTLED: Duration = Duration::from_secs(2 * sender::SILENCE.as_secs());
 /// How long a piece of the control stream waits for its acknowledgement, where no round trip is known here (RFC 9002
 /// section
 /// 6.2.2 has three times 333 ms for a first flight; marks answer at once).

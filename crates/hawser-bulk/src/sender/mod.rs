@@ -291,6 +291,12 @@ impl Sender {
         self.queue.arrived_bytes()
     }
 
+    /// Whether all that was read and said has arrived, so that an end is at work: it looks for what is there, hashes or
+    /// writes.
+    pub fn is_waiting(&self) -> bool {
+        self.out.is_done() && self.to_load == 0 && self.queue.is_empty()
+    }
+
     /// Each path's state, smoothed round trip, rate in bit/s, and counts.
     pub fn paths(&self) -> impl Iterator<Item = (PathState, Duration, u64, PathCounts)> + '_ {
         self.paths.iter().map(|path| (path.state, path.rtt.snapshot().smoothed, path.bandwidth(), path.counts))

@@ -188,6 +188,11 @@ impl Queue {
         self.blocks.front().is_none_or(|block| block.fresh == 0)
     }
 
+    /// Whether all that was loaded has arrived.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Memory of a block that is needed no more.
     pub(super) fn take_free(&mut self) -> Option<Vec<u8>> {
         self.free.pop()
@@ -266,11 +271,11 @@ mod tests {
             queue.on_acked(sent[at]);
             queue.on_acked(sent[at]);
         }
-        assert!(queue.take_free().is_none() && !queue.is_settled());
+        assert!(queue.take_free().is_none() && !queue.is_settled() && !queue.is_empty());
         queue.on_acked(sent[1]);
         let free: Vec<usize> = std::iter::from_fn(|| queue.take_free().map(|free| free.len())).collect();
         assert_eq!(free, [1500, 2500]);
-        assert!(queue.is_settled() && queue.has_arrived(sent[1]) && queue.bytes(sent[1]).is_none());
+        assert!(queue.is_settled() && queue.is_empty() && queue.has_arrived(sent[1]) && queue.bytes(sent[1]).is_none());
         assert_eq!(queue.arrived_bytes(), 4000);
     }
 

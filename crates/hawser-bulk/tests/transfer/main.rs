@@ -142,6 +142,15 @@ fn keys_that_are_worn_end_a_session_when_all_has_arrived() {
 }
 
 #[test]
+fn a_result_that_was_lost_comes_when_the_path_is_back() {
+    // The block has come after half a second, and is written, at two, while nothing passes.
+    let link = Link { dead_ms: Some((1500, 4500)), ..Link::new(20.0, 10.0) };
+    let order = Order { disk: 650e3, ..Order::new(vec![link], &[1 << 20], 13) };
+    let run = whole(&order);
+    assert!((4.5..6.5).contains(&run.seconds), "{} s", run.seconds);
+}
+
+#[test]
 fn many_files_with_empty_ones_among_them_arrive() {
     let sizes = [0, 1, 999, 1 << 20, (1 << 20) + 1, 0, 3 * MB, 0];
     whole(&Order::new(vec![Link::new(100.0, 5.0); 2], &sizes, 8));

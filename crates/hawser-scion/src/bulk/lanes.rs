@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use hawser_bulk::sender::MOST_PATHS;
+use hawser_bulk::sender::{MOST_PATHS, Sender};
 
-use super::order::{SendError, SendOrder};
+use super::order::{PathProgress, SendError, SendOrder};
 use super::send::system;
 use crate::addr::EndpointAddr;
 use crate::conn::{ConnOpts, PathTable, ScionConn};
@@ -39,4 +39,27 @@ pub(super) fn lanes(order: &SendOrder) -> Result<Vec<Lane>, SendError> {
         Ok(Lane { conn, path: path.interfaces.clone(), full: false })
     };
     order.paths.iter().take(MOST_PATHS).map(lane).collect()
+}
+
+/// Sends along the paths that were renewed.
+pub(super) fn follow(lanes: &[Lane], renewed: &[Path]) {
+    for lane in lanes {
+        if let Some(path) = renewed.iter().find(|path| path.interfaces == lane.path) {
+            // One that makes no header changes nothing.
+            let _ = lane.conn.follow(path);
+        }
+    }
+}
+
+/// How each path does now.
+pub(super) fn progress(lanes: &[Lane], sender: &Sender) -> Vec<PathProgress> {
+    let each = lanes.iter().zip(sender.paths());
+    each.map(|(lane, (state, round_trip, bandwidth, counts))| PathProgress {
+        path: lane.path.clone(),
+        state,
+        round_trip,
+        bandwidth,
+        counts,
+    })
+    .collect()
 }

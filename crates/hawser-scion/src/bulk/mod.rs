@@ -1,15 +1,19 @@
 //! Files over several paths at once: sockets, threads and files around the protocol of `hawser_bulk` (its README.md).
 //!
 //! 1. [`send`]: one thread for the packets of all paths, one that reads and hashes (`reader.rs`).
-//! 2. [`receive`]: one thread for packets, and one for each session that hashes and writes (`writer.rs`, `part.rs`).
+//! 2. [`receive`]: one thread for packets, and one for each session that hashes and writes (`writer.rs`, `part.rs`,
+//!    `folder.rs`).
 //! 3. What happens is told to the caller, who may end it.
 
+mod folder;
 mod lanes;
 mod order;
 mod part;
 mod reader;
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 mod wake;
 mod writer;
 

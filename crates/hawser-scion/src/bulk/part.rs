@@ -10,12 +10,15 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hawser_bulk::digest::{DIGEST_LEN, Digest};
 use hawser_bulk::layout::{BLOCK_LEN, FileInfo, MAP, PART};
 use hawser_bulk::wire::{Have, Verdict};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+
+use super::folder::Version;
 
 /// How a map begins; with size and time of change these are 32 bytes.
 const MAGIC: &[u8; 16] = b"hawser-part-1\n\0\0";
@@ -44,6 +47,9 @@ pub enum PartError {
     /// It is not what was sent.
     #[error("its digest is wrong: it is not what was sent")]
     Digest,
+    /// The transfer ended before it was known what is there.
+    #[error("the transfer ended")]
+    Stopped,
     /// The system refused.
     #[error("{step}")]
     System {
@@ -73,6 +79,7 @@ impl PartError {
             PartError::Busy => Verdict::Busy,
             PartError::Space { .. } => Verdict::Space,
             PartError::Digest => Verdict::Digest,
+            PartError::Stopped => Verdict::Stopped,
             PartError::System { source, .. } if source.kind() == io::ErrorKind::StorageFull => Verdict::Space,
             PartError::System { .. } => Verdict::Failed,
         }
@@ -85,8 +92,9 @@ fn at<E: Into<io::Error>>(step: &'static str) -> impl FnOnce(E) -> PartError {
 }
 
 impl Part {
-    /// Step 1: what there is of a file; `force`: another of its name may go.
-    pub(super) fn open(folder: &OwnedFd, info: &FileInfo, force: bool) -> Result<Part, PartError> {
+    /// Step 1: what there is of a file; `force`: another of its name may go. `stop` ends it, since gigabytes take their
+    /// time.
+    pub(super) fn open(folder: &OwnedFd, info: &FileInfo, force: bool, stop: &AtomicBool) -> Result<Part, PartError> {
         let name = info.name.as_str().to_owned();
         match rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) if !force => return Err(PartError::Exists),
@@ -106,17 +114,20 @@ impl Part {
             _ => begin(&map, &data, info, blocks)?,
         };
         let mut part = Part { name, force, data, map, hashes, missing: 0 };
-        part.check(info.size)?;
+        part.check(info.size, stop)?;
         // The last block may be shorter.
         check_space(folder, (part.missing as u64 * BLOCK_LEN as u64).min(info.size))?;
         Ok(part)
     }
 
     /// Step 1: blocks whose hash is not that of what is there are missing.
-    fn check(&mut self, size: u64) -> Result<(), PartError> {
+    fn check(&mut self, size: u64, stop: &AtomicBool) -> Result<(), PartError> {
         let mut block = vec![0; BLOCK_LEN];
         for number in 0..self.hashes.len() {
             if !self.hashes[number].is_missing() {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(PartError::Stopped);
+                }
                 let start = number as u64 * BLOCK_LEN as u64;
                 let len = (size - start).min(BLOCK_LEN as u64) as usize;
                 self.data.read_exact_at(&mut block[..len], start).map_err(at("read the part"))?;
@@ -149,8 +160,9 @@ impl Part {
         self.map.write_all_at(&hash.0, place).map_err(at("write the map"))
     }
 
-    /// Step 3: the file gets its name. One with a wrong digest goes, since nobody knows which block is wrong.
-    pub(super) fn finish(self, folder: &OwnedFd, digest: &Digest) -> Result<(), PartError> {
+    /// Step 3: the file gets its name, and is told apart from others by what is returned. One with a wrong digest goes,
+    /// since nobody knows which block is wrong.
+    pub(super) fn finish(self, folder: &OwnedFd, digest: &Digest) -> Result<Version, PartError> {
         let (part, map) = (format!("{}{PART}", self.name), format!("{}{MAP}", self.name));
         let remove = |name: &str| rustix::fs::unlinkat(folder, name, AtFlags::empty());
         if Digest::of_file(&self.hashes) != *digest {
@@ -172,7 +184,8 @@ impl Part {
         }
         remove(&map).map_err(at("remove the map"))?;
         // The name is to last as the data does.
-        rustix::fs::fsync(folder.as_fd()).map_err(at("sync the folder"))
+        rustix::fs::fsync(folder.as_fd()).map_err(at("sync the folder"))?;
+        rustix::fs::fstat(&self.data).map(|file| Version::of(&file)).map_err(at("look at the file"))
     }
 }
 

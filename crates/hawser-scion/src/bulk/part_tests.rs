@@ -10,6 +10,10 @@ fn folder(path: &Path) -> OwnedFd {
     File::open(path).expect("a folder").into()
 }
 
+fn begun(path: &Path, info: &FileInfo, force: bool) -> Result<Part, PartError> {
+    Part::open(&folder(path), info, force, &AtomicBool::new(false))
+}
+
 fn info(size: u64, modified: i64) -> FileInfo {
     FileInfo { name: FileName::new(b"file").expect("a name"), size, modified }
 }
@@ -43,7 +47,7 @@ fn names(path: &Path) -> Vec<String> {
 fn a_file_gets_its_name_when_it_is_whole() {
     let dir = tempfile::tempdir().expect("a folder");
     let size = bytes().len() as u64;
-    let mut part = Part::open(&folder(dir.path()), &info(size, 1), false).expect("it is taken");
+    let mut part = begun(dir.path(), &info(size, 1), false).expect("it is taken");
     assert_eq!((part.have(), part.is_whole()), (Have::default(), false));
     write(&mut part, &[2, 0, 1]);
     assert_eq!(names(dir.path()), ["file.part", "file.part.map"]);
@@ -57,15 +61,26 @@ fn a_file_gets_its_name_when_it_is_whole() {
 fn what_was_written_is_there_the_next_time_unless_it_changed() {
     let dir = tempfile::tempdir().expect("a folder");
     let size = bytes().len() as u64;
-    write(&mut Part::open(&folder(dir.path()), &info(size, 1), false).expect("it is taken"), &[0, 2]);
-    let again = || Part::open(&folder(dir.path()), &info(size, 1), false).expect("it is taken");
+    write(&mut begun(dir.path(), &info(size, 1), false).expect("it is taken"), &[0, 2]);
+    let again = || begun(dir.path(), &info(size, 1), false).expect("it is taken");
     assert_eq!(again().have(), Have(vec![(0, 1), (2, 1)]));
     // What a disk lost, or somebody changed.
     let data = File::options().write(true).open(dir.path().join("file.part")).expect("it is there");
     data.write_all_at(b"x", 5).expect("it is written");
     assert_eq!(again().have(), Have(vec![(2, 1)]));
-    let other = Part::open(&folder(dir.path()), &info(size, 2), false).expect("it is taken");
+    let other = begun(dir.path(), &info(size, 2), false).expect("it is taken");
     assert_eq!(other.have(), Have::default(), "another version begins anew");
+}
+
+#[test]
+fn nobody_looks_for_what_is_there_when_the_transfer_has_ended() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let info = info(bytes().len() as u64, 1);
+    write(&mut begun(dir.path(), &info, false).expect("it is taken"), &[0, 2]);
+    let stopped = Part::open(&folder(dir.path()), &info, false, &AtomicBool::new(true));
+    assert!(matches!(stopped, Err(PartError::Stopped)), "{stopped:?}");
+    let again = begun(dir.path(), &info, false).expect("it is taken");
+    assert_eq!(again.have(), Have(vec![(0, 1), (2, 1)]), "nothing is lost by that");
 }
 
 #[test]
@@ -73,7 +88,7 @@ fn a_map_that_is_none_begins_anew() {
     let dir = tempfile::tempdir().expect("a folder");
     for junk in [&b""[..], b"hawser-part-1\n", &[0xff; 128]] {
         fs::write(dir.path().join("file.part.map"), junk).expect("it is written");
-        let part = Part::open(&folder(dir.path()), &info(bytes().len() as u64, 1), false).expect("it is taken");
+        let part = begun(dir.path(), &info(bytes().len() as u64, 1), false).expect("it is taken");
         assert_eq!(part.have(), Have::default());
     }
 }
@@ -82,7 +97,7 @@ fn a_map_that_is_none_begins_anew() {
 fn nothing_is_overwritten_and_nobody_writes_beside_another() {
     let dir = tempfile::tempdir().expect("a folder");
     let size = bytes().len() as u64;
-    let take = |force| Part::open(&folder(dir.path()), &info(size, 1), force);
+    let take = |force| begun(dir.path(), &info(size, 1), force);
     let mut part = take(false).expect("it is taken");
     assert!(matches!(take(false), Err(PartError::Busy)));
     write(&mut part, &[0, 1, 2]);
@@ -99,7 +114,7 @@ fn nothing_is_overwritten_and_nobody_writes_beside_another() {
 #[test]
 fn a_wrong_digest_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut part = Part::open(&folder(dir.path()), &info(bytes().len() as u64, 1), false).expect("it is taken");
+    let mut part = begun(dir.path(), &info(bytes().len() as u64, 1), false).expect("it is taken");
     write(&mut part, &[0, 1, 2]);
     assert!(matches!(part.finish(&folder(dir.path()), &Digest([1; 32])), Err(PartError::Digest)));
     assert_eq!(names(dir.path()), [""; 0]);
@@ -113,7 +128,7 @@ fn no_symbolic_link_is_followed() {
     for name in ["file.part", "file.part.map", "file"] {
         let dir = tempfile::tempdir().expect("a folder");
         symlink(&victim, dir.path().join(name)).expect("a link");
-        let taken = Part::open(&folder(dir.path()), &info(bytes().len() as u64, 1), name == "file");
+        let taken = begun(dir.path(), &info(bytes().len() as u64, 1), name == "file");
         if name == "file" {
             // By force the link itself is replaced.
             let mut part = taken.expect("by force");
@@ -129,7 +144,7 @@ fn no_symbolic_link_is_followed() {
 #[test]
 fn a_file_larger_than_the_disk_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
-    let taken = Part::open(&folder(dir.path()), &info(1 << 48, 1), false);
+    let taken = begun(dir.path(), &info(1 << 48, 1), false);
     let verdict = taken.map(|_| ()).map_err(|error| error.verdict());
     assert_eq!((verdict, names(dir.path())), (Err(Verdict::Space), vec![]), "256 TiB");
 }

@@ -1,7 +1,7 @@
 //! Reads files for a sender, on a thread of its own: blocks in order, hashed while they are in the cache.
 //!
-//! 1. [`Source::open`]: what is to be sent, and what is said of it. 2. [`Reader::start`] reads first what the receiver
-//!    lacks, then hashes what it has. 3. A file that changed meanwhile is none that can be sent.
+//! 1. [`Source::open_all`]: what is to be sent, and what is said of it. 2. [`Reader::start`] reads first what the
+//!    receiver lacks, then hashes what it has. 3. A file that changed meanwhile is none that can be sent.
 
 use std::fs::File;
 use std::io;
@@ -46,6 +46,14 @@ pub enum SourceError {
         /// Why.
         source: NameError,
     },
+    /// The receiver has one folder: another file is to have its name there.
+    #[error("send {}: {} has the same name", path.display(), other.display())]
+    SameName {
+        /// The file.
+        path: PathBuf,
+        /// The one before it.
+        other: PathBuf,
+    },
     /// It is not what it was when it was offered.
     #[error("send {}: it changed while it was read", path.display())]
     Changed {
@@ -78,8 +86,20 @@ pub(super) struct Reader {
 }
 
 impl Source {
-    /// Step 1.
-    pub(super) fn open(path: &Path) -> Result<Source, SourceError> {
+    /// Step 1: the files of an order, no two of one name.
+    pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Arc<Source>>, SourceError> {
+        let mut sources: Vec<Arc<Source>> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let source = Source::open(path)?;
+            if let Some(other) = sources.iter().find(|other| other.info.name == source.info.name) {
+                return Err(SourceError::SameName { path: path.clone(), other: other.path.clone() });
+            }
+            sources.push(Arc::new(source));
+        }
+        Ok(sources)
+    }
+
+    fn open(path: &Path) -> Result<Source, SourceError> {
         let failed = |source| SourceError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
@@ -119,7 +139,7 @@ fn modified(meta: &std::fs::Metadata) -> i64 {
 impl Reader {
     /// Step 2: `have` says what is there of each file; nothing is read of one that is not taken.
     pub(super) fn start(
-        sources: Arc<Vec<Source>>,
+        sources: Vec<Arc<Source>>,
         layout: Layout,
         have: Vec<Option<Have>>,
         wake: Wake,
@@ -145,7 +165,7 @@ impl Reader {
 
 /// What the thread works with.
 struct Work {
-    sources: Arc<Vec<Source>>,
+    sources: Vec<Arc<Source>>,
     layout: Layout,
     have: Vec<Option<Have>>,
     found: SyncSender<Read>,

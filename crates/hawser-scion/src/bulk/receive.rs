@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Channel, channel};
@@ -25,6 +24,7 @@ use hawser_net::machine;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::folder::Folder;
 use super::part::PartError;
 use super::wake::{Clock, SystemRandom, Wake};
 use super::writer::{Teller, Writer, Wrote, verdict};
@@ -110,11 +110,12 @@ struct Writing {
 struct Run<T> {
     socket: ScionSocket,
     receiver: Receiver<EndpointAddr>,
-    folder: Arc<OwnedFd>,
-    force: bool,
+    folder: Arc<Folder>,
     teller: Teller,
     wrote: Channel<(SessionId, Wrote)>,
     sessions: BTreeMap<SessionId, Writing>,
+    /// Writers of sessions that are gone.
+    ended: Vec<Writer>,
     clock: Clock,
     told: Instant,
     /// The socket is full: an answer waits.
@@ -143,11 +144,11 @@ pub fn receive(
     let mut run = Run {
         socket,
         receiver: Receiver::new(order.trust.clone(), machine::has_aes()),
-        folder: Arc::new(folder.into()),
-        force: order.force,
+        folder: Arc::new(Folder::new(folder.into(), order.force)),
         teller: Teller { wrote: teller, wake },
         wrote,
         sessions: BTreeMap::new(),
+        ended: Vec::new(),
         clock: Clock::start(),
         told: Instant::now(),
         full: false,
@@ -231,7 +232,8 @@ where
         self.end_silent(&files);
         let peer = self.receiver.peer(session).unwrap_or(PublicKey([0; 32]));
         let (folder, teller) = (Arc::clone(&self.folder), self.teller.clone());
-        let writer = Writer::start(session, folder, files.clone(), self.force, teller);
+        // It finds what those before it were told to write.
+        let writer = Writer::start(session, folder, files.clone(), std::mem::take(&mut self.ended), teller);
         let writer = writer.map_err(|error| system("start the thread that writes", error))?;
         let flow = (self.tell)(Some(Received::Offer(session, peer, &files)));
         let open = files.len();
@@ -244,15 +246,22 @@ where
         let now = self.clock.now();
         let name = |file: &OfferedFile| file.as_ref().ok().map(|info| info.name.clone());
         let offered: Vec<_> = files.iter().filter_map(name).collect();
-        let receiver = &mut self.receiver;
-        self.sessions.retain(|session, writing| {
-            let shared = writing.files.iter().filter_map(name).any(|name| offered.contains(&name));
-            let ends = shared && receiver.silent_for(now, *session) >= SILENT;
-            if ends {
-                receiver.stop(Some(*session));
-            }
-            !ends
-        });
+        let shares = |writing: &Writing| writing.files.iter().filter_map(name).any(|name| offered.contains(&name));
+        let silent = |session: &SessionId| self.receiver.silent_for(now, *session) >= SILENT;
+        let end = self.sessions.iter().filter(|(session, writing)| shares(writing) && silent(session));
+        for session in end.map(|(session, _)| *session).collect::<Vec<_>>() {
+            self.receiver.stop(Some(session));
+            self.retire(session);
+        }
+    }
+
+    /// A session is gone: says whether all went well. Its writer may be at work for long: nobody waits for it here.
+    fn retire(&mut self, session: SessionId) -> Option<bool> {
+        let mut writing = self.sessions.remove(&session)?;
+        writing.writer.end();
+        self.ended.retain(|writer| !writer.is_done());
+        self.ended.push(writing.writer);
+        Some(writing.open == 0 && !writing.failed)
     }
 
     /// A writer did something.
@@ -290,14 +299,10 @@ where
     }
 
     fn gone(&mut self, session: SessionId, reason: Option<Reason>) -> ControlFlow<()> {
-        // What its writer was told is written before it goes, so that the next session finds it.
-        let Some(writing) = self.sessions.remove(&session) else { return ControlFlow::Continue(()) };
-        if reason == Some(Reason::Rekey) {
-            return ControlFlow::Continue(());
+        match self.retire(session) {
+            Some(well) if reason != Some(Reason::Rekey) => (self.tell)(Some(Received::Gone(session, well))),
+            _ => ControlFlow::Continue(()),
         }
-        let well = writing.open == 0 && !writing.failed;
-        drop(writing);
-        (self.tell)(Some(Received::Gone(session, well)))
     }
 
     /// Sends what is due; says whether anything was.
@@ -344,7 +349,7 @@ where
 }
 
 /// Whom a cookie is for: the AS counts, since hosts of several have the same addresses.
-fn cookie_host(source: &EndpointAddr) -> SocketAddr {
+pub(super) fn cookie_host(source: &EndpointAddr) -> SocketAddr {
     let host = match source.host.ip().to_canonical() {
         IpAddr::V4(host) => u64::from(u32::from(host)),
         IpAddr::V6(host) => {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use hawser_bulk::Layout;
 use hawser_bulk::digest::Digest;
-use hawser_bulk::sender::{Call, Called, End, Event, SendPlan, Sender, layout_of};
+use hawser_bulk::sender::{Call, Called, End, Event, Heard, SendPlan, Sender, layout_of};
 use hawser_bulk::trust::offer;
 use hawser_bulk::wire::{Have, Reason, Verdict};
 use hawser_core::units::{Random, Time};
@@ -28,8 +28,8 @@ use hawser_net::machine;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::lanes::{Lane, lanes};
-use super::order::{PathProgress, Progress, SendError, SendOrder, Sent};
+use super::lanes::{Lane, follow, lanes, progress};
+use super::order::{Progress, SendError, SendOrder, Sent};
 use super::reader::{Read, Reader, Source};
 use super::wake::{Clock, SystemRandom, Wake};
 use crate::conn;
@@ -58,12 +58,13 @@ pub fn send(
     renew: impl FnMut() -> Option<Vec<Path>>,
     tell: impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Sent, SendError> {
-    let sources = order.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let sources = Source::open_all(&order.files)?;
     let lanes = lanes(order)?;
     let wake = Wake::new().map_err(|error| system("make an eventfd", error))?;
     let mut run = Run {
         order,
-        sources: Arc::new(sources),
+        files: vec![(None, None); sources.len()],
+        sources,
         lanes,
         wake,
         clock: Clock::start(),
@@ -72,10 +73,9 @@ pub fn send(
         told: None,
         renewed: Instant::now(),
         unreachable: false,
-        busy: false,
+        busy_since: None,
         progress: Progress::default(),
         arrived_before: 0,
-        files: Vec::new(),
         renew,
         tell,
     };
@@ -85,22 +85,23 @@ pub fn send(
 /// What goes on. Calling at first; the packet thread owns it.
 struct Run<'o, R, T> {
     order: &'o SendOrder,
-    sources: Arc<Vec<Source>>,
+    sources: Vec<Arc<Source>>,
+    /// What became of each, and its digest.
+    files: Vec<(Option<Verdict>, Option<Digest>)>,
     lanes: Vec<Lane>,
     wake: Wake,
     clock: Clock,
     began: Instant,
-    /// When anything last arrived.
+    /// When anything last arrived, or the receiver was heard that has all of it and is at work.
     advanced: Instant,
     told: Option<Instant>,
     renewed: Instant,
     unreachable: bool,
-    /// Another transfer has a file.
-    busy: bool,
+    /// Since when another transfer has a file.
+    busy_since: Option<Instant>,
     progress: Progress,
     /// Bytes that had arrived before this session.
     arrived_before: u64,
-    files: Vec<(Option<Verdict>, Option<Digest>)>,
     renew: R,
     tell: T,
 }
@@ -109,8 +110,12 @@ struct Run<'o, R, T> {
 struct Work {
     sender: Sender,
     layout: Layout,
+    /// Which files of the order it offers: those that have no result yet.
+    files: Vec<usize>,
     have: Vec<Option<Have>>,
     answered: usize,
+    /// Another transfer has one of them.
+    busy: bool,
     reader: Option<Reader>,
 }
 
@@ -123,8 +128,9 @@ where
         loop {
             let called = self.call()?;
             match self.session(called)? {
-                End::Done => return Ok(self.sent()),
-                End::Silent | End::Rekey | End::NoPath => {}
+                // Results are what counts, however the session ended that brought the last one.
+                _ if self.files.iter().all(|(result, _)| result.is_some()) => return Ok(self.sent()),
+                End::Done | End::Silent | End::Rekey | End::NoPath => {}
                 End::Closed(Reason::Protocol) | End::Protocol => {
                     return Err(SendError::Protocol { destination: self.order.destination });
                 }
@@ -163,27 +169,19 @@ where
 
     /// Step 3.
     fn session(&mut self, called: Called) -> Result<End, SendError> {
-        let plan = self.plan(called.path, called.round_trip);
-        let sender = Sender::new(self.clock.now(), called.keys, &plan)?;
-        let (layout, files) = (layout_of(&plan)?, plan.files.len());
-        self.busy = false;
-        let mut work = Work { sender, layout, have: vec![None; files], answered: 0, reader: None };
-        self.files.resize(files, (None, None));
-        self.arrived_before = 0;
+        let mut work = self.begin(called)?;
+        self.arrived_before = self.finished();
         loop {
             let now = self.clock.now();
             self.receive(now, &mut work.sender)?;
             work.sender.handle_timeout(now);
             if let Some(end) = self.heed(&mut work)? {
                 self.note(&work.sender);
-                self.note_paths(&work.sender);
+                self.progress.paths = progress(&self.lanes, &work.sender);
                 return Ok(end);
             }
-            if self.busy {
-                work.sender.stop();
-                self.transmit(now, &mut work.sender)?;
-                std::thread::sleep(BUSY_FOR);
-                return Ok(End::Silent);
+            if work.busy {
+                return self.wait_for_other(now, &mut work.sender);
             }
             self.load(&mut work)?;
             let more = self.transmit(now, &mut work.sender)?;
@@ -199,27 +197,55 @@ where
         }
     }
 
-    fn plan(&self, answered: usize, round_trip: Duration) -> SendPlan {
-        SendPlan {
-            files: self.sources.iter().map(|source| source.info.clone()).collect(),
+    /// Offers the files that have no result yet: the receiver would refuse the others, or take them once more.
+    fn begin(&self, called: Called) -> Result<Work, SendError> {
+        let files: Vec<usize> = (0..self.files.len()).filter(|file| self.files[*file].0.is_none()).collect();
+        let plan = SendPlan {
+            files: files.iter().map(|file| self.sources[*file].info.clone()).collect(),
             payloads: self.lanes.iter().map(|lane| lane.conn.max_payload()).collect(),
-            answered: (answered, round_trip),
+            answered: (called.path, called.round_trip),
             law: self.order.law,
             ceiling: self.order.ceiling,
             most_datagrams: MOST_DATAGRAMS,
             seed: SystemRandom.next_u64(),
+        };
+        let (sender, layout) = (Sender::new(self.clock.now(), called.keys, &plan)?, layout_of(&plan)?);
+        let have = vec![None; files.len()];
+        Ok(Work { sender, layout, files, have, answered: 0, busy: false, reader: None })
+    }
+
+    /// Bytes of files that have their names.
+    fn finished(&self) -> u64 {
+        let good = self.sources.iter().zip(&self.files).filter(|(_, (result, _))| *result == Some(Verdict::Good));
+        good.map(|(source, _)| source.info.size).sum()
+    }
+
+    /// A file is busy: waits before it is offered once more, unless that lasts too long already.
+    fn wait_for_other(&mut self, now: Time, sender: &mut Sender) -> Result<End, SendError> {
+        sender.stop();
+        self.transmit(now, sender)?;
+        if self.busy_since.get_or_insert_with(Instant::now).elapsed() >= self.order.patience {
+            return Err(SendError::Busy { destination: self.order.destination });
         }
+        std::thread::sleep(BUSY_FOR);
+        // It answers: how long it may be busy is counted apart.
+        self.advanced = Instant::now();
+        Ok(End::Silent)
     }
 
     fn receive(&mut self, now: Time, sender: &mut Sender) -> Result<(), SendError> {
-        let mut datagram = Vec::new();
+        let (mut datagram, mut heard) = (Vec::new(), false);
         for (at, lane) in self.lanes.iter().enumerate() {
             let take = |came: conn::Datagram<'_>| {
                 datagram.clear();
                 datagram.extend_from_slice(came.payload);
-                sender.handle_datagram(now, at, &mut datagram);
+                heard |= sender.handle_datagram(now, at, &mut datagram) == Heard::Ours;
             };
             lane.conn.try_recv_batch(take).map_err(|error| system("receive", error))?;
+        }
+        // An end that looks through a large file has nothing to say for minutes, but acknowledges marks.
+        if heard && sender.is_waiting() {
+            self.advanced = Instant::now();
         }
         self.hear_routers(|at, event| match event {
             conn::Event::NoOther { .. } => sender.handle_dead(now, at),
@@ -245,7 +271,7 @@ where
             match event {
                 Event::Answered(file, verdict, have) => self.answered(work, file, verdict, have)?,
                 Event::Result(file, verdict) => {
-                    self.files[file].0 = Some(verdict);
+                    self.files[work.files[file]].0 = Some(verdict);
                     self.advanced = Instant::now();
                 }
                 Event::Path(..) => {}
@@ -257,26 +283,27 @@ where
 
     fn answered(&mut self, work: &mut Work, file: usize, verdict: Verdict, have: Have) -> Result<(), SendError> {
         work.answered += 1;
-        self.busy |= verdict == Verdict::Busy;
-        if !self.busy {
-            self.advanced = Instant::now();
+        match verdict {
+            Verdict::Good => {
+                let blocks = work.layout.blocks_of(file);
+                let there = blocks.clone().filter(|block| have.has(block - blocks.start));
+                let there: u64 = there.map(|block| work.layout.block_len(hawser_bulk::BlockId(block)) as u64).sum();
+                self.arrived_before += there;
+                work.have[file] = Some(have);
+            }
+            Verdict::Busy => work.busy = true,
+            refused => self.files[work.files[file]].0 = Some(refused),
         }
-        if verdict == Verdict::Good {
-            let blocks = work.layout.blocks_of(file);
-            let there = blocks.clone().filter(|block| have.has(block - blocks.start));
-            let there: u64 = there.map(|block| work.layout.block_len(hawser_bulk::BlockId(block)) as u64).sum();
-            self.arrived_before += there;
-            work.have[file] = Some(have);
-        } else if self.files[file].0.is_none() && verdict != Verdict::Busy {
-            self.files[file].0 = Some(verdict);
-        }
-        if work.answered == work.have.len() && !self.busy {
-            let taken = (0..work.have.len()).filter(|file| work.have[*file].is_some());
-            self.progress.bytes = taken.map(|file| work.layout.size(file)).sum();
-            if self.progress.resumed == 0 {
+        if work.answered == work.have.len() && !work.busy {
+            (self.advanced, self.busy_since) = (Instant::now(), None);
+            // What is there in a later session was sent in an earlier one.
+            if self.progress.bytes == 0 {
                 self.progress.resumed = self.arrived_before;
             }
-            let (sources, layout) = (Arc::clone(&self.sources), work.layout.clone());
+            let taken = (0..work.have.len()).filter(|file| work.have[*file].is_some());
+            self.progress.bytes = self.finished() + taken.map(|file| work.layout.size(file)).sum::<u64>();
+            let sources = work.files.iter().map(|file| Arc::clone(&self.sources[*file])).collect();
+            let layout = work.layout.clone();
             let reader = Reader::start(sources, layout, work.have.clone(), self.wake.clone());
             work.reader = Some(reader.map_err(|error| system("start the thread that reads", error))?);
         }
@@ -295,7 +322,7 @@ where
             match reader.next() {
                 Some(Read::Block(block, bytes)) => work.sender.load(block, bytes),
                 Some(Read::Digest(file, digest)) => {
-                    self.files[file].1 = Some(digest);
+                    self.files[work.files[file]].1 = Some(digest);
                     work.sender.tell_digest(file, digest);
                 }
                 Some(Read::Failed(error)) => {
@@ -354,26 +381,10 @@ where
         self.progress.arrived = arrived;
     }
 
-    /// How each path does now.
-    fn note_paths(&mut self, sender: &Sender) {
-        let each = self.lanes.iter().zip(sender.paths());
-        let paths = each.map(|(lane, (state, round_trip, bandwidth, counts))| PathProgress {
-            path: lane.path.clone(),
-            state,
-            round_trip,
-            bandwidth,
-            counts,
-        });
-        self.progress.paths = paths.collect();
-    }
-
     /// What is due now and then: patience, progress, renewal. Without a sender it is being called.
     fn look(&mut self, sender: Option<&Sender>) -> Result<(), SendError> {
         let (now, destination, after) = (Instant::now(), self.order.destination, self.order.patience);
         if now - self.advanced >= after {
-            if self.busy {
-                return Err(SendError::Busy { destination });
-            }
             let unreachable = self.unreachable;
             return Err(match sender.is_none() && self.progress.arrived == 0 {
                 true => SendError::NoAnswer { destination, after, unreachable },
@@ -382,7 +393,9 @@ where
         }
         if self.told.is_none_or(|told| now - told >= TELL_EVERY) {
             self.told = Some(now);
-            sender.into_iter().for_each(|sender| self.note_paths(sender));
+            if let Some(sender) = sender {
+                self.progress.paths = progress(&self.lanes, sender);
+            }
             self.progress.elapsed = now - self.began;
             if (self.tell)(&self.progress).is_break() {
                 return Err(SendError::Interrupted);
@@ -390,20 +403,12 @@ where
         }
         if now - self.renewed >= RENEW_EVERY {
             self.renewed = now;
-            self.follow_renewed();
-        }
-        Ok(())
-    }
-
-    /// Step 4.
-    fn follow_renewed(&mut self) {
-        let Some(paths) = (self.renew)() else { return };
-        for lane in &self.lanes {
-            if let Some(path) = paths.iter().find(|path| path.interfaces == lane.path) {
-                // One that makes no header changes nothing.
-                let _ = lane.conn.follow(path);
+            // Step 4.
+            if let Some(paths) = (self.renew)() {
+                follow(&self.lanes, &paths);
             }
         }
+        Ok(())
     }
 
     /// Sleeps until a datagram comes, a block was read, a full socket has room, or it is time.
@@ -428,7 +433,7 @@ where
         // The last word on progress.
         let _ = (self.tell)(&self.progress);
         let files = self.sources.iter().zip(&self.files);
-        let file = |(source, (verdict, digest)): (&Source, &(Option<Verdict>, Option<Digest>))| {
+        let file = |(source, (verdict, digest)): (&Arc<Source>, &(Option<Verdict>, Option<Digest>))| {
             (source.info.clone(), verdict.unwrap_or(Verdict::Stopped), *digest)
         };
         Sent { files: files.map(file).collect(), progress: self.progress.clone() }

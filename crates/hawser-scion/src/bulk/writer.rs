@@ -2,19 +2,21 @@
 //!
 //! 1. [`Writer::start`] opens the files of an offer: what is there of each, or why it is not taken. 2. Blocks are
 //!    written, and their memory comes back. 3. A file that is whole, and whose digest is known, gets its name.
+//! 4. [`Writer::end`]: what it was told is still written; whoever drops it waits for that.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::OfferedFile;
+use hawser_bulk::layout::{FileInfo, OfferedFile};
 use hawser_bulk::receiver::SessionId;
 use hawser_bulk::wire::{Have, Verdict};
 use hawser_bulk::{BLOCK_LEN, BlockId, Layout};
 
+use super::folder::Folder;
 use super::part::{Part, PartError};
 use super::wake::Wake;
 
@@ -35,11 +37,13 @@ pub(super) enum Wrote {
     File(usize, Result<Digest, PartError>),
 }
 
-/// The thread that writes. Opens the files at first; ends, with all that it was told done, when it is dropped.
+/// The thread that writes. Opens the files at first; its session owns it. Dropping it ends it, and waits for that.
 #[derive(Debug)]
 pub(super) struct Writer {
     /// `None` when it ends.
     orders: Option<Sender<Write>>,
+    /// Nobody wants to know any more what is there.
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,18 +55,24 @@ pub(super) struct Teller {
 }
 
 impl Writer {
-    /// Step 1. Names that are none are told as such by the session itself.
+    /// Step 1, when those `before` it are done. Names that are none are told as such by the session itself.
     pub(super) fn start(
         session: SessionId,
-        folder: Arc<OwnedFd>,
+        folder: Arc<Folder>,
         files: Vec<OfferedFile>,
-        force: bool,
+        before: Vec<Writer>,
         teller: Teller,
     ) -> io::Result<Writer> {
         let (orders, ordered) = channel();
-        let work = Work { session, folder, force, teller, parts: Vec::new(), digests: vec![None; files.len()] };
-        let thread = thread::Builder::new().name("bulk-write".to_owned()).spawn(move || work.run(&files, &ordered))?;
-        Ok(Writer { orders: Some(orders), thread: Some(thread) })
+        let stop = Arc::new(AtomicBool::new(false));
+        let (held, digests) = (Vec::new(), vec![None; files.len()]);
+        let work = Work { session, folder, files, teller, stop: Arc::clone(&stop), held, digests };
+        let run = move || {
+            drop(before);
+            work.run(&ordered);
+        };
+        let thread = thread::Builder::new().name("bulk-write".to_owned()).spawn(run)?;
+        Ok(Writer { orders: Some(orders), stop, thread: Some(thread) })
     }
 
     /// Step 2.
@@ -75,6 +85,17 @@ impl Writer {
         self.order(Write::Digest(file, digest));
     }
 
+    /// Step 4.
+    pub(super) fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.orders.take());
+    }
+
+    /// Whether nothing is left to do after its end.
+    pub(super) fn is_done(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     fn order(&self, order: Write) {
         if let Some(orders) = &self.orders {
             // It ends with this.
@@ -85,7 +106,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop(self.orders.take());
+        self.end();
         // A panic of its thread was told by the thread.
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -93,19 +114,29 @@ impl Drop for Writer {
 
 struct Work {
     session: SessionId,
-    folder: Arc<OwnedFd>,
-    force: bool,
+    folder: Arc<Folder>,
+    files: Vec<OfferedFile>,
     teller: Teller,
-    parts: Vec<Option<Part>>,
+    stop: Arc<AtomicBool>,
+    held: Vec<Held>,
     digests: Vec<Option<Digest>>,
 }
 
+/// What there is of a file.
+enum Held {
+    /// It is not taken, or done with.
+    Nothing,
+    Part(Part),
+    /// It got its name in an earlier session, and has this digest.
+    Finished(Digest),
+}
+
 impl Work {
-    fn run(mut self, files: &[OfferedFile], ordered: &Receiver<Write>) {
-        let sizes = files.iter().map(|file| file.as_ref().map_or_else(|(_, size)| *size, |file| file.size));
+    fn run(mut self, ordered: &Receiver<Write>) {
+        let sizes = self.files.iter().map(|file| file.as_ref().map_or_else(|(_, size)| *size, |file| file.size));
         // Blocks do not depend on the chunk; the session has checked the sizes.
         let Ok(layout) = Layout::new(sizes, hawser_bulk::layout::CHUNKS.start) else { return };
-        self.open(files);
+        self.open();
         while let Ok(order) = ordered.recv() {
             match order {
                 Write::Block(block, bytes) => self.write(&layout, block, bytes),
@@ -119,30 +150,45 @@ impl Work {
         }
     }
 
-    fn open(&mut self, files: &[OfferedFile]) {
-        let mut opened = Vec::with_capacity(files.len());
-        for file in files {
+    fn open(&mut self) {
+        let mut opened = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
             // Of a name that is none the session tells itself.
-            let part = file.as_ref().ok().map(|info| Part::open(&self.folder, info, self.force)).transpose();
-            let (part, have) = match part {
-                Ok(part) => {
-                    let have = part.as_ref().map(Part::have).unwrap_or_default();
-                    (part, Ok(have))
-                }
-                Err(error) => (None, Err(error)),
+            let held = file.as_ref().map_or(Ok((Held::Nothing, Have::default())), |info| self.hold(info));
+            let (held, have) = match held {
+                Ok((held, have)) => (held, Ok(have)),
+                Err(error) => (Held::Nothing, Err(error)),
             };
-            self.parts.push(part);
+            self.held.push(held);
             opened.push(have);
         }
         self.tell(Wrote::Opened(opened));
     }
 
+    fn hold(&self, info: &FileInfo) -> Result<(Held, Have), PartError> {
+        match Part::open(&self.folder.fd, info, self.folder.force, &self.stop) {
+            Ok(part) => {
+                let have = part.have();
+                Ok((Held::Part(part), have))
+            }
+            Err(PartError::Exists) => {
+                let digest = self.folder.digest_of(info).ok_or(PartError::Exists)?;
+                let blocks = info.size.div_ceil(BLOCK_LEN as u64);
+                Ok((Held::Finished(digest), Have::of((0..blocks).map(|_| true))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn write(&mut self, layout: &Layout, block: BlockId, bytes: Vec<u8>) {
         let Some((file, at)) = layout.place(block) else { return };
-        if let Some(Some(part)) = self.parts.get_mut(file)
+        if let Some(Held::Part(part)) = self.held.get_mut(file)
             && let Err(error) = part.write((at / BLOCK_LEN as u64) as usize, &bytes)
         {
-            self.parts[file] = None;
+            self.held[file] = Held::Nothing;
             self.tell(Wrote::File(file, Err(error)));
         }
         self.tell(Wrote::Block(block, bytes));
@@ -150,12 +196,28 @@ impl Work {
     }
 
     fn finish(&mut self, file: usize) {
-        let (Some(Some(digest)), Some(part)) = (self.digests.get(file), self.parts.get_mut(file)) else { return };
-        if let Some(part) = part.take_if(|part| part.is_whole()) {
-            let digest = *digest;
-            let finished = part.finish(&self.folder, &digest).map(|()| digest);
-            self.tell(Wrote::File(file, finished));
+        let (Some(Some(digest)), Some(held)) = (self.digests.get(file).copied(), self.held.get_mut(file)) else {
+            return;
+        };
+        let finished = match std::mem::replace(held, Held::Nothing) {
+            Held::Part(part) if part.is_whole() => self.name(file, part, digest),
+            Held::Finished(known) if known == digest => Ok(digest),
+            // It is another one after all.
+            Held::Finished(_) => Err(PartError::Exists),
+            other => {
+                *held = other;
+                return;
+            }
+        };
+        self.tell(Wrote::File(file, finished));
+    }
+
+    fn name(&self, file: usize, part: Part, digest: Digest) -> Result<Digest, PartError> {
+        let version = part.finish(&self.folder.fd, &digest)?;
+        if let Some(Ok(info)) = self.files.get(file) {
+            self.folder.finished(info.clone(), version, digest);
         }
+        Ok(digest)
     }
 
     fn tell(&self, wrote: Wrote) {
@@ -169,3 +231,7 @@ impl Work {
 pub(super) fn verdict(of: &Result<Digest, PartError>) -> Verdict {
     of.as_ref().map_or_else(PartError::verdict, |_| Verdict::Good)
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -200,6 +200,9 @@ impl Send {
                 Some("the same command goes on where it stopped".to_owned())
             }
             SendError::Source(SourceError::NotAFile { .. }) => Some("send files alone, or an archive of a folder".to_owned()),
+            SendError::Source(SourceError::SameName { .. }) => {
+                Some("all files come into one folder: rename one, or send an archive".to_owned())
+            }
             _ => None,
         };
         Failure::hinted(hint, error)
