@@ -52,7 +52,7 @@ pub(super) fn choose(stage: &Stage, name: Option<&str>, contender: &str) -> Resu
 }
 
 fn rate(link: &StageLink) -> u64 {
-    let of = |way| link.link.settings(way).rate.map_or(UNSHAPED, hawser_wire::Rate::bits_per_second);
+    let of = |way| link.link.settings(way).mean_rate().map_or(UNSHAPED, hawser_wire::Rate::bits_per_second);
     Way::BOTH.into_iter().map(of).fold(0, u64::saturating_add)
 }
 

@@ -154,7 +154,9 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
         if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
             return Err(others(dir, &format!("it holds results of {what}")));
         }
-        machine = Machine { builds: &before.builds | &machine.builds, ..before };
+        // Of several commits none is the results' own: they are stale.
+        let commit = if before.commit == machine.commit { before.commit.clone() } else { String::new() };
+        machine = Machine { builds: &before.builds | &machine.builds, commit, ..before };
     }
     write(&text_path, scenario.text.as_bytes())?;
     for (name, text) in &scenario.traces {

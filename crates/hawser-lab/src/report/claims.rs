@@ -3,7 +3,7 @@
 //! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same
 //!    repetition: what the machine did beside fell on all of them. Others may be of another case or workload; and of
 //!    all figures only what they have beyond one contender's may count.
-//! 2. Of several repetitions the median counts, or where the claim is of every run the worst.
+//! 2. Of several repetitions the median counts, or where the claim is of every run the worst: one that failed is that.
 //! 3. A claim holds once it holds in enough cases, or of their median.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,16 @@ pub struct Verdicts(Vec<Verdict>);
 #[derive(Clone, Debug)]
 struct Verdict {
     claim: Claim,
-    found: Vec<(String, Option<Summary>)>,
+    found: Vec<Found>,
+}
+
+/// What was found in a case. Plain data.
+#[derive(Clone, Debug)]
+struct Found {
+    case: String,
+    summary: Option<Summary>,
+    /// Runs that failed, where every run is claimed.
+    failed: usize,
 }
 
 /// Whether a claim holds. Plain data.
@@ -89,7 +98,9 @@ impl Verdict {
         let mut found = Vec::new();
         for case in cases {
             let mut add = |name: String, workload: Option<&str>| {
-                found.push((name, Summary::of(&figures(claim, workload, scenario, case, runs))));
+                let summary = Summary::of(&figures(claim, workload, scenario, case, runs));
+                let failed = if claim.every { failed(claim, workload, case, runs) } else { 0 };
+                found.push(Found { case: name, summary, failed });
             };
             for workload in claim.each.iter().filter(|workload| case.workloads.contains(workload)) {
                 add(format!("{} {workload}", case.name), Some(workload));
@@ -109,15 +120,22 @@ impl Verdict {
                 None => Holds::Open,
             };
         }
-        let holds = |found: &Summary| self.claim.bound.holds(self.counted(found));
-        let held = self.found.iter().filter(|(_, found)| found.as_ref().is_some_and(holds)).count();
-        let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
+        let held = self.found.iter().filter(|found| self.holds_in(found) == Some(true)).count();
+        let open = self.found.iter().filter(|found| self.holds_in(found).is_none()).count();
         let enough = self.claim.enough.map_or(self.found.len(), |enough| enough as usize);
         match () {
             () if held >= enough && held > 0 => Holds::Yes,
             () if held + open < enough => Holds::No,
             () => Holds::Open,
         }
+    }
+
+    /// In a case; none where nothing was measured.
+    fn holds_in(&self, Found { summary, failed, .. }: &Found) -> Option<bool> {
+        if *failed > 0 {
+            return Some(false);
+        }
+        summary.as_ref().map(|found| self.claim.bound.holds(self.counted(found)))
     }
 
     /// Step 2.
@@ -132,9 +150,9 @@ impl Verdict {
     /// Of the repetitions of a single case, or of the medians of several.
     fn summary(&self) -> Option<Summary> {
         match self.found.as_slice() {
-            [(_, found)] => *found,
+            [found] => found.summary,
             several => {
-                let medians: Vec<f64> = several.iter().filter_map(|(_, found)| Some(found.as_ref()?.median)).collect();
+                let medians: Vec<f64> = several.iter().filter_map(|found| Some(found.summary?.median)).collect();
                 Summary::of(&medians)
             }
         }
@@ -162,7 +180,11 @@ impl Verdict {
             return [says.clone(), must, "–".to_owned(), "–".to_owned(), String::new(), holds, String::new()];
         };
         let what = if self.found.len() == 1 { "run" } else { "case" };
-        let of = format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let failed = match self.found.iter().map(|found| found.failed).sum::<usize>() {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let of = format!("{n} {what}{}{failed}", if n == 1 { "" } else { "s" });
         let range = format!("{least:.2} to {most:.2}");
         [says.clone(), must, format!("{median:.2}"), range, of, holds, self.short()]
     }
@@ -172,13 +194,13 @@ impl Verdict {
         if self.found.len() == 1 {
             return String::new();
         }
-        let missed = |(case, found): &(String, Option<Summary>)| {
-            let counted = self.counted(found.as_ref()?);
-            let is_missed = !self.claim.median && !self.claim.bound.holds(counted);
-            is_missed.then(|| format!("{case} ({counted:.2})"))
+        let missed = |found: &Found| {
+            let is_missed = !self.claim.median && self.holds_in(found) == Some(false);
+            let counted = found.summary.map_or("failed".to_owned(), |summary| format!("{:.2}", self.counted(&summary)));
+            is_missed.then(|| format!("{} ({counted})", found.case))
         };
         let mut short: Vec<String> = self.found.iter().filter_map(missed).collect();
-        let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
+        let open = self.found.iter().filter(|found| self.holds_in(found).is_none()).count();
         if open > 0 {
             short.push(format!("{open} not measured"));
         }
@@ -207,6 +229,17 @@ fn figures(claim: &Claim, workload: Option<&str>, scenario: &Scenario, case: &Ca
         claim.bound.relate(figure, others.iter().filter_map(|other| other.get(&repetition).copied()))
     };
     own.into_iter().filter_map(related).collect()
+}
+
+/// Runs of the claim's contender that failed.
+fn failed(claim: &Claim, workload: Option<&str>, case: &Case, runs: &[Run]) -> usize {
+    let is_meant = |run: &&Run| {
+        let series = &run.series;
+        series.case == case.name
+            && series.contender == claim.contender
+            && workload.is_none_or(|workload| series.workload == workload)
+    };
+    runs.iter().filter(is_meant).filter(|run| matches!(run.outcome, Outcome::Failed(_))).count()
 }
 
 /// Of the workload, or of the first of the case's that has the metric.
@@ -317,6 +350,28 @@ mod tests {
         for (claim, expected) in rows {
             let [_, must, median, _, _, holds, _] = row(&format!("cases = [\"near\"]\n{claim}\n"), &runs);
             assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{claim}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_failed_is_the_worst_of_every_run_though_it_was_tried_again() {
+        let good = run("near", "ours", 0, 90.0);
+        let failed = |contender: &str| Run {
+            outcome: Outcome::Failed("the portal ended".to_owned()),
+            ..run("near", contender, 0, 0.0)
+        };
+        let claim = |every| format!("cases = [\"near\"]\nevery = {every}\nat-least = 65\n");
+        // every run or the median, what was run; of how many, whether it holds
+        let rows = [
+            (true, vec![good.clone()], ["1 run", "yes"]),
+            (true, vec![failed("ours"), good.clone()], ["1 run, 1 failed", NO]),
+            (true, vec![failed("ours")], ["", NO]),
+            (true, vec![failed("theirs"), good.clone()], ["1 run", "yes"]),
+            (false, vec![failed("ours"), good], ["1 run", "yes"]),
+        ];
+        for (every, runs, expected) in rows {
+            let [.., of, holds, _] = row(&claim(every), &runs);
+            assert_eq!([of.as_str(), holds.as_str()], expected, "{every}, {} runs", runs.len());
         }
     }
 

@@ -101,6 +101,10 @@ fn happening(
         }
         Do::Change => {
             let [up, down] = link::changes(table, traces).map(Box::new);
+            if [&up, &down].iter().any(|figures| figures.share_of_other.is_some()) {
+                let fault = Fault::new("`rate`: what changes is no part of the other way");
+                table.fault(deed.span.clone(), fault.hint("write rate = \"5M\""));
+            }
             Happening::Change { up, down }
         }
         Do::NatRebind => {

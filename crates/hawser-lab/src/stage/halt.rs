@@ -67,8 +67,13 @@ impl Halt {
     #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
     pub(super) fn finish(&mut self) -> Result<Findings, LabError> {
         let Some((attack, begun, before)) = self.attack.take() else { return Ok(Findings::default()) };
-        let (dropped, seconds) = ((self.dropped()? - before) as f64, begun.elapsed().as_secs_f64());
-        Ok(Findings::named([("hostile_per_s", attack.stop()?.per_second), ("dropped_per_s", dropped / seconds)]))
+        let (dropped, seconds) = (self.dropped(), begun.elapsed().as_secs_f64());
+        let mut found = Findings::named([("hostile_per_s", attack.stop()?.per_second)]);
+        // One that says nothing any more may be dead: what was carried says so.
+        if let Ok(dropped) = dropped {
+            found.metrics.insert("dropped_per_s".to_owned(), dropped.saturating_sub(before) as f64 / seconds);
+        }
+        Ok(found)
     }
 
     /// Packets that the remote portal has dropped so far.

@@ -86,7 +86,7 @@ impl Stage {
         self.route_forwarding()
     }
 
-    /// Ends a black hole or a stall, and brings a link's interfaces up with the routes they had.
+    /// Ends a black hole or a stall, after which a recording begins anew, and brings a link's interfaces up with the routes they had.
     ///
     /// # Errors
     /// Where an interface is gone, or a route is refused.
@@ -94,8 +94,8 @@ impl Stage {
         let _turn = self.turn();
         self.links[link].link.restore()?;
         let stalled = self.state().links[link].stalled.take();
-        for (way, rate) in Way::BOTH.into_iter().zip(stalled.into_iter().flatten()) {
-            self.links[link].link.set(way, |way| (way.rate, way.trace) = (rate, None))?;
+        for (way, pace) in Way::BOTH.into_iter().zip(stalled.into_iter().flatten()) {
+            self.links[link].link.set(way, |way| (way.rate, way.trace) = pace)?;
         }
         if self.is_up(link) {
             return Ok(());
@@ -109,11 +109,11 @@ impl Stage {
     fn stall(&self, link: usize) -> Result<(), LabError> {
         let silence = Trace::rates(STALLED, &[0.0, 1.0])
             .map_err(|error| LabError::system("make a trace", io::Error::other(error)))?;
-        let mut before = Way::BOTH.map(|way| self.links[link].link.settings(way).rate);
+        let before = Way::BOTH.map(|way| self.links[link].link.settings(way)).map(|way| (way.rate, way.trace));
         for way in Way::BOTH {
             self.links[link].link.set(way, |way| (way.rate, way.trace) = (None, Some(silence.clone())))?;
         }
-        self.state().links[link].stalled.get_or_insert_with(|| std::mem::take(&mut before));
+        self.state().links[link].stalled.get_or_insert(before);
         Ok(())
     }
 

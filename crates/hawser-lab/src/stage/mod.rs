@@ -131,15 +131,15 @@ struct State {
 }
 
 /// What changes of a link. Starts up, with the first address and translation. Owned by the stage.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct LinkState {
     up: bool,
     /// The host part of the local end's address.
     host: u8,
     /// How often its translations were forgotten.
     rebound: u16,
-    /// While it stalls: its rates before, up and down.
-    stalled: Option<[Option<Rate>; 2]>,
+    /// While it stalls: its rates or recordings before, up and down.
+    stalled: Option<[(Option<Rate>, Option<Trace>); 2]>,
 }
 
 impl Stage {

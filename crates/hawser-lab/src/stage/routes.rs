@@ -24,14 +24,23 @@ const TABLE_BACK: u32 = 400;
 const RULE_PRIORITY: u32 = 1000;
 /// Of a route after all others.
 const LAST_METRIC: u32 = 100_000;
-/// Links of one metric are ordered by their numbers.
+/// Links of one metric are ordered by their numbers; of the route before them all.
 const METRIC_STEP: u32 = 256;
+const FIRST_METRIC: u32 = 1;
 
 impl Stage {
     /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
     #[must_use]
     pub fn table(link: usize) -> u32 {
         TABLE + u32::from(number(link))
+    }
+
+    /// By which link the local end reaches an address where nothing else says so, while that link is up; as `ip` is told.
+    #[must_use]
+    pub fn first_route(&self, link: usize, to: IpAddr) -> String {
+        let (name, family) = (&self.links[link].name, if to.is_ipv4() { Family::V4 } else { Family::V6 });
+        let gateway = Net::Access(number(link)).address(family, NEAR);
+        format!("route add {} via {gateway} dev {name} metric {FIRST_METRIC}", alone(to))
     }
 
     /// All of it, when the stage is built.
@@ -71,7 +80,7 @@ impl Stage {
         let (name, number) = (&self.links[index].name, number(index));
         let net = Net::Access(number);
         let by = format!("via {} dev {name}", net.address(family, NEAR));
-        let metric = u32::from(self.links[index].metric) * METRIC_STEP + u32::from(number);
+        let metric = (u32::from(self.links[index].metric) + 1) * METRIC_STEP + u32::from(number);
         let table = TABLE + u32::from(number);
         let mut lines = vec![
             format!("route replace {} {by} metric {metric}", alone(endpoint(family))),

@@ -43,7 +43,7 @@ pub(super) struct Voip {
     ready: Vec<ReadyDuplex>,
 }
 
-/// What a listener got. Plain data.
+/// What a listener got. Where nothing came, nothing has a delay: it is NaN then, and counts in no mean. Plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Quality {
     mos: f64,
@@ -157,7 +157,7 @@ impl Quality {
             ("delay_p99_ms", self.delay_p99_ms),
             ("added_delay_p99_ms", self.added_delay_p99_ms),
         ];
-        for (name, value) in figures {
+        for (name, value) in figures.into_iter().filter(|(_, value)| !value.is_nan()) {
             found.put(format!("{prefix}{name}"), value);
         }
     }
@@ -171,7 +171,10 @@ impl Quality {
 
     /// Step 4: of calls one way; none of none.
     fn mean(calls: &[Self]) -> Option<Self> {
-        let mean = |of: fn(&Self) -> f64| calls.iter().map(of).sum::<f64>() * ratio(1, calls.len());
+        let mean = |of: fn(&Self) -> f64| {
+            let there: Vec<f64> = calls.iter().map(of).filter(|figure| !figure.is_nan()).collect();
+            if there.is_empty() { f64::NAN } else { there.iter().sum::<f64>() * ratio(1, there.len()) }
+        };
         (!calls.is_empty()).then(|| Self::each(mean))
     }
 
@@ -205,7 +208,9 @@ fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) 
     let count = |slots: &[bool]| slots.iter().filter(|&&there| there).count();
     let (lost, late) = (sent - count(&arrived), count(&arrived) - count(&played));
     if report.arrivals.is_empty() {
-        return Quality { mos: 1.0, loss_percent: 100.0, missed_percent: 100.0, ..Quality::default() };
+        let lost = Quality { mos: 1.0, loss_percent: 100.0, missed_percent: 100.0, ..Quality::default() };
+        let none = f64::NAN;
+        return Quality { jitter_ms: none, delay_ms: none, delay_p99_ms: none, added_delay_p99_ms: none, ..lost };
     }
     let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
     let high = report.delays().percentile(HIGH).unwrap_or_default();
@@ -298,13 +303,16 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_which_nothing_arrives_has_the_lowest_score() {
+    fn a_call_of_which_nothing_arrives_has_the_lowest_score_and_no_delay() {
         let silent = judged(&[None; 5]);
         assert_eq!((silent.mos, silent.loss_percent), (1.0, 100.0));
         let worse = Quality::worse(&[silent, judged(&[Some(10); 5])]);
         assert_eq!((worse.mos, worse.delay_ms), (1.0, 10.0));
         let mean = Quality::mean(&[silent, judged(&[Some(10); 5])]).expect("two calls");
-        assert_eq!((mean.loss_percent, mean.delay_ms), (50.0, 5.0));
+        assert_eq!((mean.loss_percent, mean.delay_ms), (50.0, 10.0));
+        let mut found = Findings::default();
+        Quality::mean(&[silent]).expect("a call").put(&mut found, "up_");
+        assert!(found.metrics.contains_key("up_mos") && !found.metrics.contains_key("up_delay_ms"), "{found:?}");
         assert_eq!(Quality::mean(&[]), None);
     }
 }

@@ -42,8 +42,8 @@ impl Stream {
         });
         let listener = listener.expect("enters");
         let outbound = stage.client.run(|| {
+            // As workloads do, which bind nothing.
             let outbound = socket(server);
-            outbound.bind(&SocketAddr::new(offer.ends.client, 0).into()).expect("binds");
             outbound.connect(&server.into()).map(|()| outbound).expect("connects")
         });
         let outbound: TcpStream = outbound.expect("enters").into();

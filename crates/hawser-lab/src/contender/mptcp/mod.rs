@@ -1,6 +1,7 @@
 //! The kernel's Multipath TCP (RFC 8684). Applications' sockets are MPTCP's own; nothing else carries their packets.
 //!
-//! 1. Limits are raised at both ends, and the options' sysctls set: checksums, SYN retries, scheduler.
+//! 1. Limits are raised at both ends, and the options' sysctls set: checksums, SYN retries, scheduler. A connection's
+//!    first subflow, and what has no connection (a ping, a call), go by the named link, else by the fastest.
 //! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed,
 //!    as NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
 //! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager
@@ -96,7 +97,8 @@ impl Contender for Mptcp {
             return Err(LabError::Missing { what, hint: "compare mptcp in a network without `lan`".to_owned() });
         }
         let link = choose(stage, self.link.as_deref(), &self.label)?;
-        let mut undo = Undo::default();
+        let (mut undo, offered) = (Undo::default(), stage.ends_of(link));
+        undo.ip_add(&stage.local, &stage.first_route(link, offered.server))?;
         for (end, (key, value)) in
             ends(stage).into_iter().flat_map(|end| self.sysctls.iter().map(move |set| (end, set)))
         {
@@ -122,7 +124,7 @@ impl Contender for Mptcp {
             PathManager::NDiffPorts(subflows) => Some(ndiffports::start(&stage.local, subflows)?),
         };
         self.running = Some(Running { _helper: helper, managers, undo });
-        Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new(), portals: None })
+        Ok(Offer { ends: offered, socket: Transport::Mptcp, programs: Vec::new(), portals: None })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {
