@@ -109,8 +109,10 @@ pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
         Err(errors) => return Err(LoadError::Faulty { path: path.to_owned(), text, errors }),
     };
     distinct(path, &config, files.as_deref().unwrap_or_default())?;
-    // The key log stands beside the configuration, as key files do.
-    config.portal.keylog = config.portal.keylog.map(|file| folder.join(file));
+    // All that a portal has is beside its configuration, as key files are, unless it says where.
+    let portal = &mut config.portal;
+    portal.keylog = portal.keylog.take().map(|file| folder.join(file));
+    (portal.socket, portal.state_dir) = (folder.join(&portal.socket), folder.join(&portal.state_dir));
     Ok((config, text))
 }
 

@@ -21,7 +21,7 @@ use super::words::{Fec, Keyword, Scheduler};
 /// What `via` says of packets that go past the tunnel.
 const DIRECT: &str = "direct";
 /// What is no matter past the tunnel.
-const OF_THE_TUNNEL: [&str; 6] = ["scheduler", "resend", "fec", "weights", "strict", "priority"];
+const OF_THE_TUNNEL: [&str; 7] = ["scheduler", "retransmit", "resend", "fec", "weights", "strict", "priority"];
 
 /// `[[rule]]`. Plain data; what is none or empty matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

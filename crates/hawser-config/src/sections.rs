@@ -14,7 +14,7 @@ use super::parsers::{
 };
 use super::reading::Table;
 use super::scion::{self, ScionEndpoint};
-use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MIN, Mtu, ROOT, TcpCongestion};
+use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MAX, MTU_MIN, Mtu, ROOT, TcpCongestion};
 use super::words::{Cipher, Congestion, Fail, LogFormat, Protection, Scheduler, Transport};
 use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 
@@ -177,7 +177,7 @@ fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
     match integer(value)? {
         0 => Ok(None),
         bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
-            Fault::new(format!("{bytes} is not between {MTU_MIN} and {}", u16::MAX))
+            Fault::new(format!("{bytes} is not between {MTU_MIN} and {MTU_MAX}"))
                 .hint("\"auto\" takes what the smallest path carries")
                 .fix(quoted(AUTO))
         }),

@@ -216,14 +216,17 @@ impl TlsName {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metric(pub u16);
 
-/// The greatest inner packet, in bytes. At least [`MTU_MIN`]; plain data.
+/// No inner packet is larger: pieces say where they belong by 15 bits (docs/wire.md, SPLIT).
+pub const MTU_MAX: u16 = 32_768;
+
+/// The greatest inner packet, in bytes. [`MTU_MIN`] to [`MTU_MAX`]; plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mtu(u16);
 
 impl Mtu {
     /// Takes `bytes` where the TUN device can have it.
     pub fn new(bytes: i64) -> Option<Self> {
-        u16::try_from(bytes).ok().filter(|&b| b >= MTU_MIN).map(Self)
+        u16::try_from(bytes).ok().filter(|&bytes| (MTU_MIN..=MTU_MAX).contains(&bytes)).map(Self)
     }
 
     /// In bytes.
@@ -307,7 +310,7 @@ mod tests {
 
     #[test]
     fn an_mtu_carries_ipv6_and_fits_a_packet() {
-        for (bytes, expect) in [(1279, false), (1280, true), (65535, true), (65536, false), (-1, false)] {
+        for (bytes, expect) in [(1279, false), (1280, true), (32_768, true), (32_769, false), (-1, false)] {
             assert_eq!(Mtu::new(bytes).is_some(), expect, "{bytes}");
         }
     }

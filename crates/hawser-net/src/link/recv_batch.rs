@@ -23,6 +23,7 @@ pub struct RecvBatch {
     unwrapped: Vec<Placed>,
     pub(super) kernel_drops: u64,
     pub(super) truncated: usize,
+    pub(super) messages: usize,
 }
 
 /// What is known of one received run.
@@ -102,6 +103,7 @@ impl RecvBatch {
             unwrapped: Vec::new(),
             kernel_drops: 0,
             truncated: 0,
+            messages: 0,
         }
     }
 
@@ -158,11 +160,17 @@ impl RecvBatch {
         self.truncated
     }
 
+    /// Whether the kernel gave as much as one call takes, though some of it was empty, or came incomplete: there may be
+    /// more.
+    pub fn is_full(&self) -> bool {
+        self.messages.max(self.runs.len()) >= RUNS_PER_BATCH
+    }
+
     /// Forgets what it holds, and hands out the buffers, one for each run.
     pub(super) fn start(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.runs.clear();
         self.kernel_drops = 0;
-        self.truncated = 0;
+        (self.truncated, self.messages) = (0, 0);
         self.buffers.chunks_exact_mut(RECV_BUFFER_BYTES)
     }
 

@@ -129,6 +129,10 @@ impl SetElements {
             message(NEW_ELEMENTS, REQUEST | CREATE | ACKNOWLEDGE, INET, 0, &kept),
             message(BATCH_END, REQUEST, 0, OF_NFTABLES, &Attributes::default()),
         ];
+        // Each message of a batch that fails has an answer, and only the first was waited for.
+        while readable(&self.0, Duration::ZERO)? {
+            self.0.recv_from_full()?;
+        }
         ask(&self.0, &batch.concat())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use hawser_net::netcfg::{Family, IfIndex, Interface, LinkEvent};
+use ipnet::IpNet;
 
 use super::plan::SocketPlan;
 
@@ -12,7 +13,8 @@ use super::plan::SocketPlan;
 struct Known {
     name: String,
     up: bool,
-    addresses: BTreeSet<IpAddr>,
+    /// One may be there twice, with prefixes of different lengths.
+    addresses: BTreeSet<IpNet>,
 }
 
 /// All interfaces, as the link watch told of them. At first none; one thread owns it.
@@ -36,8 +38,8 @@ impl Interfaces {
             LinkEvent::Up(interface) => self.entry(interface).up = true,
             LinkEvent::Down(interface) => self.entry(interface).up = false,
             LinkEvent::Gone(interface) => drop(self.0.remove(&interface.index)),
-            LinkEvent::AddressAdded(interface, net) => drop(self.entry(interface).addresses.insert(net.addr())),
-            LinkEvent::AddressRemoved(interface, net) => drop(self.entry(interface).addresses.remove(&net.addr())),
+            LinkEvent::AddressAdded(interface, net) => drop(self.entry(interface).addresses.insert(*net)),
+            LinkEvent::AddressRemoved(interface, net) => drop(self.entry(interface).addresses.remove(net)),
             LinkEvent::RoutesChanged => {}
         }
     }
@@ -61,7 +63,7 @@ impl Interfaces {
     pub fn of(&self, plan: &SocketPlan) -> Option<&str> {
         let has = |known: &&Known| match (&plan.interface, plan.address) {
             (Some(name), _) => known.name == *name,
-            (None, Some(address)) => known.addresses.contains(&address),
+            (None, Some(address)) => known.has(address),
             (None, None) => false,
         };
         self.0.values().find(has).map(|known| known.name.as_str())
@@ -70,7 +72,7 @@ impl Interfaces {
     /// The addresses of an interface that are valid beyond its link.
     pub fn addresses(&self, name: &str) -> impl Iterator<Item = IpAddr> + '_ {
         let known = self.0.values().find(|known| known.name == name);
-        known.into_iter().flat_map(|known| &known.addresses).filter(|address| !is_link_local(address)).copied()
+        known.into_iter().flat_map(Known::addresses).filter(|address| !is_link_local(address))
     }
 
     /// Where the socket may be bound now; `None` while its interface or address is missing or down.
@@ -82,7 +84,7 @@ impl Interfaces {
         let mine = |known: &Known| known.up && plan.interface.as_ref().is_none_or(|name| *name == known.name);
         let (index, address) = self.0.iter().filter(|(_, known)| mine(known)).find_map(|(index, known)| {
             let address = match plan.address {
-                Some(address) => known.addresses.contains(&address).then_some(address),
+                Some(address) => known.has(address).then_some(address),
                 None => known.choose(plan.family, now.map(|place| place.local.ip())),
             };
             Some((*index, address?))
@@ -93,12 +95,20 @@ impl Interfaces {
 }
 
 impl Known {
+    fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.addresses.iter().map(IpNet::addr)
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        self.addresses().any(|known| known == address)
+    }
+
     /// The address to send from: the one in use, else the first that is valid beyond the link.
     fn choose(&self, family: Family, now: Option<IpAddr>) -> Option<IpAddr> {
-        if let Some(now) = now.filter(|now| self.addresses.contains(now)) {
+        if let Some(now) = now.filter(|now| self.has(*now)) {
             return Some(now);
         }
-        self.addresses.iter().find(|address| Family::of(**address) == family && !is_link_local(address)).copied()
+        self.addresses().find(|address| Family::of(*address) == family && !is_link_local(address))
     }
 }
 
@@ -155,7 +165,10 @@ mod tests {
             (LinkEvent::AddressAdded(eth.clone(), second), Some((3, "192.0.2.9:0"))),
             // It stays where it is, though this one comes first.
             (LinkEvent::AddressAdded(eth.clone(), first), Some((3, "192.0.2.9:0"))),
-            (LinkEvent::AddressRemoved(eth.clone(), second), Some((3, "192.0.2.5:0"))),
+            // Another prefix of the same address comes and goes.
+            (LinkEvent::AddressAdded(eth.clone(), net("192.0.2.9/32")), Some((3, "192.0.2.9:0"))),
+            (LinkEvent::AddressRemoved(eth.clone(), second), Some((3, "192.0.2.9:0"))),
+            (LinkEvent::AddressRemoved(eth.clone(), net("192.0.2.9/32")), Some((3, "192.0.2.5:0"))),
             (LinkEvent::Down(eth.clone()), None),
             (LinkEvent::Up(eth.clone()), Some((3, "192.0.2.5:0"))),
             (LinkEvent::Gone(eth.clone()), None),

@@ -166,7 +166,8 @@ pub fn state_dir(file: &Path) -> PathBuf {
     let (tree, _) = DeTable::parse_recoverable(&text);
     let portal = tree.get_ref().get("portal").and_then(|portal| portal.get_ref().as_table()?.get("state_dir"));
     let folder = portal.and_then(|folder| folder.get_ref().as_str().map(PathBuf::from));
-    folder.unwrap_or_else(|| DEFAULT_STATE_DIR.into())
+    let beside = file.parent().unwrap_or(Path::new(""));
+    folder.map_or_else(|| DEFAULT_STATE_DIR.into(), |folder| beside.join(folder))
 }
 
 /// The records that can be read.

@@ -1,7 +1,8 @@
 //! A page that shows the portal, and the server of it (docs/monitoring.md).
 //!
 //! 1. The control thread opens it: where `[web]` says, or on the loopback when `hawser web` asks ([`Web::open`]). It
-//!    runs on a thread of its own, without any capability and behind others, so that no request holds up a link.
+//!    runs on a thread of its own, without any capability, and behind others where the system lets it (the packaged
+//!    unit does not), so that no request holds up a link.
 //! 2. Connections are a bounded number, and requests are bounded in size and time (`server`).
 //! 3. Each request is looked at before what it asks for is (`guard`): whose page asks, by which name.
 //! 4. What a page is made of is a fixed table (`assets`); all else needs a session (`access`, `site`).

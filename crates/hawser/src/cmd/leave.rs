@@ -39,7 +39,8 @@ impl Leave {
         // A portal that was killed has undone nothing.
         clean_up(&tun).map_err(|error| Failure::hinted(error.hint(), error))?;
         kill_switch::open(&home.config)?;
-        for file in [&home.config, &home.key] {
+        // While the configuration is there this can be said again.
+        for file in [&home.key, &home.config] {
             remove_file(file).map_err(Failure::failed)?;
         }
         for folder in [&home.state, &home.folder] {

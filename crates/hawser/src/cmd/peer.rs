@@ -117,13 +117,24 @@ fn state(status: Option<&Status>, name: &str) -> String {
 fn add(home: &Home, name: &str, key: &str, allowed_ips: &[IpNet]) -> Result<(), Failure> {
     let name = parse_name(name)?;
     let key = PublicKey::parse(key).map_err(|error| Failure::wrong(format!("read key: {error}")))?;
-    let (config, _) = keys::load(&home.config)?;
+    let (config, keys) = keys::load(&home.config)?;
     if config.peers.iter().any(|peer| peer.name == name || peer.public_key == key) {
         return Err(Failure::wrong(format!("add peer \"{name}\": the name or the key is a peer's already")));
+    }
+    let promised = keys.invitations.list.iter().find(|token| shares(&token.allowed_ips, allowed_ips));
+    if let Some(token) = promised {
+        let failure = Failure::wrong(format!("add peer \"{name}\": a network is promised to \"{}\"", token.name));
+        return Err(
+            failure.hint(format!("take its token back: {}", home.command(&format!("peer remove {}", token.name))))
+        );
     }
     add_peer(&home.folder, &name, &key, allowed_ips).map_err(Failure::failed)?;
     check_or(home, || remove_file(&peer_file(&home.folder, &name)).map(drop))?;
     reload(home)
+}
+
+fn shares(some: &[IpNet], others: &[IpNet]) -> bool {
+    some.iter().any(|net| others.contains(net))
 }
 
 /// What was written is taken back where the configuration is not right with it.
@@ -139,9 +150,19 @@ fn check_or(home: &Home, undo: impl FnOnce() -> Result<(), pairing::FileError>) 
 
 fn remove(home: &Home, name: &str) -> Result<(), Failure> {
     let name = parse_name(name)?;
+    let file = peer_file(&home.folder, &name);
+    let text = std::fs::read_to_string(&file).ok();
+    if let Some(text) = &text {
+        name_line(text, &name).ok_or_else(|| {
+            let failure = Failure::wrong(format!("remove peer \"{name}\": {} was edited", file.display()));
+            failure.hint("take its [[peer]] out there, then: systemctl reload hawser")
+        })?;
+        remove_file(&file).map_err(Failure::failed)?;
+    }
+    // Others may need it: what is to be forwarded to it, who takes its place.
+    check_or(home, || text.iter().try_for_each(|text| write_private(&file, text)))?;
     let had_token = withdraw(home, &name)?;
-    let had_file = remove_file(&peer_file(&home.folder, &name)).map_err(Failure::failed)?;
-    if !had_token && !had_file {
+    if !had_token && text.is_none() {
         let (config, _) = hawser_config::read(&home.config)?;
         let elsewhere = config.peers.iter().any(|peer| peer.name == name);
         let why =
@@ -162,10 +183,7 @@ fn rename(home: &Home, old: &str, new: &str) -> Result<(), Failure> {
     let (from, to) = (peer_file(&home.folder, &old), peer_file(&home.folder, &new));
     let failed = |why: &str| Failure::wrong(format!("rename peer \"{old}\" to \"{new}\": {why}"));
     let text = std::fs::read_to_string(&from).map_err(|_| failed("no command wrote a file of the first name"))?;
-    let line = format!("name = \"{old}\"\n");
-    if text.matches(&line).count() != 1 {
-        return Err(failed("its file was edited: rename it there"));
-    }
+    let line = name_line(&text, &old).ok_or_else(|| failed("its file was edited: rename it there"))?;
     let (config, keys) = keys::load(&home.config)?;
     let taken = config.peers.iter().map(|peer| &peer.name).chain(keys.invitations.list.iter().map(|one| &one.name));
     if taken.into_iter().any(|name| *name == new) {
@@ -173,7 +191,14 @@ fn rename(home: &Home, old: &str, new: &str) -> Result<(), Failure> {
     }
     write_private(&to, &text.replace(&line, &format!("name = \"{new}\"\n"))).map_err(Failure::failed)?;
     remove_file(&from).map_err(Failure::failed)?;
+    check_or(home, || remove_file(&to).and_then(|_| write_private(&from, &text)))?;
     reload(home)
+}
+
+/// The line that names a peer, where it is the only one of its file, as commands write it.
+fn name_line(text: &str, name: &PeerName) -> Option<String> {
+    let line = format!("name = \"{name}\"\n");
+    (text.matches("[[peer]]").count() == 1 && text.matches(&line).count() == 1).then_some(line)
 }
 
 /// A running portal takes over what changed; without one nothing is to be done.

@@ -62,6 +62,10 @@ impl Serve {
     pub fn run(self) -> Result<(), Failure> {
         let home = Home::of(&self.config);
         let is_new = !self.config.exists();
+        if is_new && is_running(&home) {
+            let failure = Failure::wrong(format!("serve: another portal answers at {}", home.socket.display()));
+            return Err(failure.hint("end that one, or have this one in a folder of its own: -c DIR/hawser.toml"));
+        }
         let (mut written, mut service) = (Written::default(), Service::of(&home));
         let written_now = if is_new {
             self.write(&mut written, &home)

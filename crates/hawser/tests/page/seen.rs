@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::stage::{SEEN_WITHIN, Stage};
 
 /// The cut is timed from when packets begin to vanish; on CI's busy processors reports, events and the browser wait for
@@ -30,4 +32,16 @@ fn a_silent_cut_and_its_return_are_seen() {
     let asked = stage.browser.requests.clone();
     let others: Vec<_> = asked.iter().filter(|url| !url.starts_with("http://127.0.0.1:4921/")).collect();
     assert!(others.iter().all(|url| *url == "about:blank") && !asked.is_empty(), "{others:?}");
+}
+
+#[test]
+fn a_portal_that_says_nothing_any_more_is_not_well_and_one_that_speaks_again_is() {
+    let mut stage = Stage::new("silent", |_| {});
+    stage.wait_for_verdict("All is well");
+    // Its connections stay: nothing but silence tells.
+    stage.local.signal(Signal::STOP);
+    let lost = stage.wait("the page to be lost", "document.getElementById('live').dataset.is === 'lost'");
+    stage.local.signal(Signal::CONT);
+    stage.wait("the page to be live", "document.getElementById('live').dataset.is === 'live'");
+    assert!(lost < Duration::from_secs(5) + MARGIN, "{lost:?}");
 }

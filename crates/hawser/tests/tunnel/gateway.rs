@@ -181,6 +181,11 @@ fn a_network_added_while_the_portal_runs_is_translated_too() {
     remote.wait_for_log("configuration read again: changed sections=\"peer\"");
     assert!(rules().contains("192.168.8.0/23"), "the portal may still change it: {}; log:\n{}", rules(), remote.log());
     assert_eq!(talk(&home.client, &home.world, WORLD[0]), HUB[0]);
+    // The same where nothing else changed.
+    run(&home.remote, "nft", "flush ruleset");
+    remote.signal(Signal::HUP);
+    remote.wait_for_log("configuration read again: nothing has changed");
+    assert!(rules().contains("192.168.8.0/23"), "{}; log:\n{}", rules(), remote.log());
 }
 
 #[test]

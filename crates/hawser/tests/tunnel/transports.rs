@@ -14,6 +14,8 @@ use crate::lab::{
 
 /// How long each kind of traffic goes on.
 const SPELL: Duration = Duration::from_millis(250);
+/// The same where a rate is looked at.
+const RATED: Duration = Duration::from_secs(2);
 /// Least received in a transfer, in bytes: no path that works brings less in that time, however busy the machine.
 const TRANSFER_MIN: u64 = 200_000;
 /// Of a UDP flow of a few packets a millisecond at most so much is lost at its start and end.
@@ -165,6 +167,25 @@ fn cut(lab: &Lab, rule: Option<&str>) {
     };
     let output = lab.local.command("nft").arg(words).output().expect("run nft (nftables)");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_link_of_every_transport_keeps_to_its_rate_both_ways() {
+    for transport in ["udp", "tcp", "tls", "ip"] {
+        let lab = lab(&format!("rate{transport}"), transport, "v4");
+        for link in LINKS {
+            let name = format!("interface = \"{link}\"\n");
+            lab.edit("local.toml", &name, &format!("{name}max_rate = \"2M\"\n"));
+        }
+        let (_local, _remote) = lab.start_both();
+        for (from, to, address) in [(&lab.local, &lab.remote, REMOTE), (&lab.remote, &lab.local, LOCAL)] {
+            let more = UdpFlow { rate: Rate::mbit(12.0), duration: RATED, ..flow(from, to, address, 5005) };
+            let report = more.run().expect("a flow");
+            let mbps = report.arrivals.len() as f64 * 528.0 * 8.0 / 1e6 / RATED.as_secs_f64();
+            // Its queue begins empty, and what it holds at the end comes later.
+            assert!((2.0..6.0).contains(&mbps), "{transport} to {address}: {mbps} Mbit/s by two links of 2");
+        }
+    }
 }
 
 #[test]

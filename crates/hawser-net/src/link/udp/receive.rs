@@ -35,6 +35,7 @@ pub(super) fn receive(link: &mut UdpLink, batch: &mut RecvBatch) -> io::Result<u
     let mut runs = 0;
     for (at, told) in told.iter().enumerate() {
         let Some(told) = told else { break };
+        batch.messages += 1;
         let control = Received::parse(&controls[at].0[..told.control_len.min(RECV_CONTROL_BYTES)]);
         if let Some(total) = control.drops {
             // The socket counts modulo 2^32.

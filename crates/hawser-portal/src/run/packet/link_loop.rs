@@ -9,7 +9,7 @@ use hawser_core::beside::Opening;
 use hawser_core::endpoint::{Endpoint, Verdict};
 use hawser_core::packet::Coalescer;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{Datagrams, Link, PathError, Quoted, RUNS_PER_BATCH, RecvBatch, Refusal};
+use hawser_net::link::{Datagrams, Link, PathError, Quoted, RecvBatch, Refusal};
 use hawser_net::workers::{self, Task, Workers};
 use rustix::event::PollFlags;
 
@@ -47,11 +47,11 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
         return Ok(false);
     }
     let mut taken = 0;
-    let runs = loop {
-        let (runs, datagrams) = receive(parts, index);
+    let is_full = loop {
+        let (is_full, datagrams) = receive(parts, index);
         taken += datagrams;
-        if runs < RUNS_PER_BATCH || taken >= DATAGRAMS_PER_ROUND {
-            break runs;
+        if !is_full || taken >= DATAGRAMS_PER_ROUND {
+            break is_full;
         }
     };
     // What a stream brought and did not fit no descriptor tells of.
@@ -65,22 +65,20 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
     if parts.home.bytes_held() > HOME_MAX {
         tun_loop::flush(parts)?;
     }
-    Ok(runs == RUNS_PER_BATCH)
+    Ok(is_full)
 }
 
-/// Step 3, one batch: gives the number of runs in it, and of datagrams.
-fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
+/// Step 3, one batch: whether it was full, and how many datagrams it had.
+fn receive(parts: &mut Parts, index: usize) -> (bool, usize) {
     let Parts { clock, endpoint, home, sockets, received, moderation, load, hub, workers, .. } = parts;
-    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
-    let runs = link.recv(received);
+    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (false, 0) };
+    let came = link.recv(received);
     let now = clock.now();
-    let runs = match runs {
-        Ok(runs) => runs,
-        Err(error) => {
-            sockets[index].fail(now, &error);
-            return (0, 0);
-        }
-    };
+    if let Err(error) = came {
+        sockets[index].fail(now, &error);
+        return (false, 0);
+    }
+    let is_full = received.is_full();
     if let Some(hub) = hub {
         hub.before_batch(now, endpoint, home);
     }
@@ -90,7 +88,7 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
         None => received.runs().for_each(|run| intake.take(run, std::iter::repeat(Opening::default()))),
         Some(workers) => intake.take_opened(received, workers),
     }
-    (runs, intake.datagrams)
+    (is_full, intake.datagrams)
 }
 
 /// What datagrams of a batch are given to. Lives for a batch; it borrows all.

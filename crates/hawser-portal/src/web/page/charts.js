@@ -32,7 +32,13 @@ export class Record {
     const now = Math.floor(seconds / this.step) * this.step;
     let last = this.times.at(-1) ?? now - this.step;
     if (now < last) return;
-    while (last < now && last + HOUR >= now) {
+    if (last + HOUR < now) {
+      // The machine slept: what was before is of no use beside it.
+      this.times = [];
+      this.paths.clear();
+      last = now - this.step;
+    }
+    while (last < now) {
       last += this.step;
       this.times.push(last);
       for (const path of this.paths.values()) for (const column of Object.values(path)) column.push(null);

@@ -7,12 +7,19 @@
 import { Chart, METRICS, Record, SPANS, UNITS } from "./charts.js";
 import { Cards, access, events, find, findings, flows, head, make, paths, speeds, text } from "./view.js";
 
-const state = { status: null, events: [], hour: new Record(), day: new Record(), metric: "rate", span: 120, drawn: 0 };
+/** Milliseconds that an answer is waited for: a long one by a thin line, and a short one. */
+const PATIENCE = 60000;
+const SHORT = 5000;
+/** Milliseconds without a word, of which one comes each 400, until the way to the portal counts as gone. */
+const SILENT = 3000;
+
+/** `skew`: how far the portal's clock is ahead of this one's, ms. */
+const state = { status: null, events: [], hour: new Record(), day: new Record(), metric: "rate", span: 120, skew: 0 };
 const chart = new Chart(find("chart"));
 const cards = new Cards(find("links"), { pause: askToPause, tier: askForTier });
 
-async function get(path) {
-  const answer = await fetch(path);
+async function get(path, patience = PATIENCE) {
+  const answer = await fetch(path, { signal: AbortSignal.timeout(patience) });
   const body = await answer.json();
   if (!answer.ok) throw Object.assign(new Error(body.error), { status: answer.status });
   return body;
@@ -54,9 +61,11 @@ find("login-form").addEventListener("submit", (submitted) => {
   const token = tokenOf(find("token").value);
   if (!token) return text(find("login-error"), "This is no login link.");
   find("token").value = "";
-  location.hash = `login=${token}`;
+  history.replaceState(null, "", `#login=${token}`);
   begin();
 });
+// A link that is typed into the address of this page loads nothing.
+addEventListener("hashchange", () => { if (tokenOf(location.hash)) begin(); });
 
 // Step 2.
 
@@ -66,41 +75,63 @@ function live(is, words = "") {
 }
 
 async function remember() {
-  state.hour.load(await get("/api/history?span=hour"));
+  const hour = await get("/api/history?span=hour");
+  state.skew = hour.end_unix_ms - Date.now();
+  state.hour.load(hour);
   state.events = (await get("/api/events")).events;
   events(state.events, find("all-events").checked);
 }
 
 let source;
+let heard = 0;
 function listen() {
   source?.close();
   source = new EventSource("/api/stream");
-  source.onmessage = ({ data }) => seen(JSON.parse(data)).catch((error) => say(error.message));
-  source.onerror = async () => {
-    live("lost", "not reachable, trying again");
-    source.close();
-    setTimeout(async () => {
-      // The portal may have been started again, with other sessions: then there is none.
-      try { await get("/api/session"); await remember(); listen(); } catch (error) { if (error.status === 401) showLogin("The portal was started again: it needs a new link."); else listen(); }
-    }, 1000);
-  };
+  heard = Date.now();
+  source.onmessage = ({ data }) => { heard = Date.now(); seen(JSON.parse(data)).catch((error) => say(error.message)); };
+  source.onerror = lost;
 }
 
+function lost() {
+  live("lost", "not reachable, trying again");
+  source.close();
+  source = null;
+  setTimeout(async () => {
+    // The portal may have been started again, with other sessions: then there is none.
+    try { await get("/api/session", SHORT); await remember(); listen(); } catch (error) { if (error.status === 401) showLogin("The portal was started again: it needs a new link."); else listen(); }
+  }, 1000);
+}
+// A way that falls silent closes no stream; a page that is not shown may be asleep.
+setInterval(() => { if (source && !document.hidden && Date.now() - heard > SILENT) lost(); }, 1000);
+
 async function seen(status) {
-  const latest = state.events.at(-1)?.seq ?? 0;
-  const news = status.events_latest !== latest && get(`/api/events?since=${status.events_latest < latest ? 0 : latest}`);
   state.status = status;
   live("live", "live");
   head(status);
   const all = paths(status);
-  state.hour.add(Date.now() / 1000, all.map(({ name, path }) => [name, { rx: path.live.rx_mbps * 1e6, tx: path.live.tx_mbps * 1e6, rtt: path.rtt_ms, queue: path.live.queue_ms, loss: path.loss_pct }]));
+  state.hour.add((Date.now() + state.skew) / 1000, all.map(({ name, path }) => [name, { rx: path.live.rx_mbps * 1e6, tx: path.live.tx_mbps * 1e6, rtt: path.rtt_ms, queue: path.live.queue_ms, loss: path.loss_pct }]));
   cards.show(status, state.hour);
   access(status.web);
   draw();
-  if (!news) return;
-  const { events: fresh, latest: now } = await news;
-  const old = now < latest ? [] : state.events.filter((one) => !fresh.some((other) => other.kind === one.kind && other.peer === one.peer && other.path === one.path && other.count > one.count));
-  state.events = [...old, ...fresh].slice(-512);
+  await follow(status.events_latest);
+}
+
+let following = false;
+/** Fetches the events that are new, one fetch at a time: the next status asks for what came meanwhile. */
+async function follow(newest) {
+  const latest = state.events.at(-1)?.seq ?? 0;
+  if (following || newest === latest) return;
+  following = true;
+  try {
+    const { events: fresh, latest: now } = await get(`/api/events?since=${newest < latest ? 0 : latest}`);
+    const old = now < latest ? [] : state.events.filter((one) => !fresh.some((other) => other.seq === one.seq));
+    // One that is told again, with a higher count, takes the place of what it counted.
+    for (const told of fresh.filter((one) => one.count > 1)) {
+      const at = old.findLastIndex((one) => one.kind === told.kind && one.peer === told.peer && one.path === told.path);
+      if (at >= 0) old.splice(at, 1);
+    }
+    state.events = [...old, ...fresh].slice(-512);
+  } finally { following = false; }
   events(state.events, find("all-events").checked);
 }
 
@@ -140,7 +171,12 @@ choices("spans", SPANS, state.span, async (span) => {
   if (state.span > 3600) state.day.load(await get("/api/history?span=day"));
   draw();
 });
-setInterval(async () => { if (!find("view").hidden && !document.hidden) await get("/api/flows").then((told) => flows(told.flows), () => flows([])); }, 2000);
+let asking = false;
+setInterval(() => {
+  if (asking || find("view").hidden || document.hidden || !source) return;
+  asking = true;
+  get("/api/flows", SHORT).then((told) => flows(told.flows), () => flows([])).finally(() => { asking = false; });
+}, 2000);
 setInterval(async () => { if (state.span > 3600) state.day.load(await get("/api/history?span=day")); }, 60000);
 find("all-events").addEventListener("change", () => events(state.events, find("all-events").checked));
 addEventListener("resize", draw);

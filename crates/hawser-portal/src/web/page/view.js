@@ -151,9 +151,12 @@ export function events(list, all) {
 
 /** Step 4. */
 export function findings(list) {
-  find("findings").replaceChildren(...(list.length ? list.map((found) => make("div", { class: "finding" },
+  const shown = list.map((found) => make("div", { class: "finding" },
     make("div", {}, make("span", { class: "pill", "data-is": found.severity === "fault" ? "cut" : "degraded" }, found.severity)),
-    make("p", {}, found.text), make("p", { class: "quiet" }, `What mends it: ${found.cure}`))) : [make("p", { class: "finding" }, "No fault found.")]));
+    make("p", {}, found.text), ...(found.cure ? [make("p", { class: "quiet" }, `What mends it: ${found.cure}`)] : [])));
+  // What limits is told of a portal without faults, too.
+  const none = list.every((found) => found.severity === "info") ? [make("p", { class: "finding" }, "No fault found.")] : [];
+  find("findings").replaceChildren(...none, ...shown);
 }
 
 /** What links carried to each peer, both ways. */

@@ -99,12 +99,12 @@ export function verdict(status) {
   const names = (list) => [...new Set(list.map(({ path }) => path.name))].join(" and ");
   if (!works.length) return { is: "bad", title: "No link works", detail: paths.map(({ path, why }) => `${path.name}: ${why}`).join("; ") };
   const carries = `${names(works)} ${new Set(works.map(({ path }) => path.name)).size > 1 ? "carry" : "carries"} everything.`;
-  for (const [which, is, word] of [["cut", "bad", "cut"], ["down", "warn", ""], ["fading", "warn", "fading"], ["degraded", "warn", "degraded"]]) {
+  for (const [which, is, word] of [["cut", "bad", "cut"], ["down", "warn", ""], ["fading", "warn", "fading"], ["degraded", "warn", "degraded"], ["unknown", "warn", ""]]) {
     const such = paths.filter((one) => one.is === which);
     if (!such.length) continue;
     const one = new Set(such.map(({ path }) => path.name)).size === 1;
     const what = word || [...new Set(such.map((each) => each.word))].join(" or ").replace("cap reached", "at its data cap");
-    const rest = which === "cut" || which === "down" ? carries : "";
+    const rest = ["cut", "down", "unknown"].includes(which) ? carries : "";
     return { is, title: `${names(such)} ${one ? "is" : "are"} ${what}`, detail: `${sentence(such[0].why)} ${rest}` };
   }
   const count = new Set(works.map(({ path }) => path.name)).size;

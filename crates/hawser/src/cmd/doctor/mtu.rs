@@ -86,11 +86,14 @@ fn ask(narrow: &Narrow) -> Option<Finding> {
     sizes.push(narrow.largest);
     let socket = narrow.by.icmp(narrow.endpoint.ip());
     let answered = socket.and_then(|socket| ping::sizes_answered(socket, &sizes, PATIENCE));
-    let answered = answered.unwrap_or_else(|error| {
-        eprintln!("warning: link {}: ask which sizes pass: {error}", narrow.link);
-        Sizes::default()
-    });
-    judge(narrow, &answered)
+    match answered {
+        Ok(answered) => judge(narrow, &answered),
+        // Who could not ask knows nothing: the page's doctor may not.
+        Err(error) => {
+            eprintln!("warning: link {}: ask which sizes pass: {error}", narrow.link);
+            None
+        }
+    }
 }
 
 /// Steps 2 and 3.

@@ -39,7 +39,8 @@ struct Passes {
     /// The portal there answers a stranger.
     portal: bool,
     tcp: Tcp,
-    ping: bool,
+    /// None where this process may not ask.
+    ping: Option<bool>,
     /// Where a page in the endpoint's place leads.
     captive: Option<String>,
 }
@@ -66,13 +67,16 @@ fn ask(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> Passes {
         let udp_refused = scope.spawn(|| udp_refused(by, endpoint).unwrap_or(false));
         let portal = scope.spawn(|| portal_answers(by, endpoint, key).unwrap_or(false));
         let tcp = scope.spawn(|| tcp(by, endpoint));
-        let ping = scope.spawn(|| by.icmp(endpoint.ip()).is_ok_and(|socket| ping::answers_by(socket, PATIENCE)));
+        let ping = scope.spawn(|| match by.icmp(endpoint.ip()) {
+            Ok(socket) => Some(ping::answers_by(socket, PATIENCE)),
+            Err(error) => (error.kind() != io::ErrorKind::PermissionDenied).then_some(false),
+        });
         let captive = scope.spawn(|| captive::login_page(by, endpoint.ip()).unwrap_or(None));
         Passes {
             udp_refused: udp_refused.join().unwrap_or(false),
             portal: portal.join().unwrap_or(false),
             tcp: tcp.join().unwrap_or(Tcp::Silent),
-            ping: ping.join().unwrap_or(false),
+            ping: ping.join().unwrap_or(None),
             captive: captive.join().unwrap_or(None),
         }
     })
@@ -97,18 +101,22 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
             let cure = format!("in [[link]] \"{name}\": transport = \"tcp\"; or let UDP {} through", endpoint.port());
             Some(Finding::fault("udp-blocked", name, text, cure))
         }
-        (Tcp::Refused | Tcp::Silent, _) if by_tcp && (passes.ping || passes.tcp == Tcp::Refused) => {
+        (Tcp::Refused | Tcp::Silent, _) if by_tcp && (passes.ping == Some(true) || passes.tcp == Tcp::Refused) => {
             let text = format!("link {name}: {host} answers, and takes no TCP connection at port {}", endpoint.port());
             let cure = "on the server, in [portal]: transports = [\"udp\", \"tcp\"], and let the port in";
             Some(Finding::fault("tcp-closed", name, text, cure))
         }
-        (Tcp::Silent, false) if !passes.portal => {
+        (Tcp::Silent, Some(false)) if !passes.portal => {
             let text = format!(
                 "link {name}: nothing passes to {host} by {}, neither UDP, nor TCP, nor a ping",
                 link.interface
             );
             let cure = format!("is the provider's line up? traceroute -i {} {host}", link.interface);
             Some(Finding::fault("nothing-passes", name, text, cure))
+        }
+        (Tcp::Silent, None) if !passes.portal => {
+            let text = format!("link {name}: nothing came back from {endpoint}, and a ping may not be sent from here");
+            Some(Finding::fault("no-handshake", name, text, "it is looked at further by: sudo hawser doctor"))
         }
         _ => {
             let text = format!("link {name}: {host} answers, and no handshake with {endpoint} succeeds");

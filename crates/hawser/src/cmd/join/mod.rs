@@ -135,7 +135,12 @@ fn refuse_joined(home: &Home) -> Result<(), Failure> {
     let there = [&home.config, &home.key].into_iter().find(|path| path.exists());
     let Some(path) = there else { return Ok(()) };
     let failure = Failure::wrong(format!("join: {} is there: this host has a portal already", path.display()));
-    Err(failure.hint(format!("to leave that one: {}", home.command("leave"))))
+    Err(failure.hint(if home.config.exists() {
+        format!("to leave that one: {}", home.command("leave"))
+    } else {
+        // Something else made it, or a leaving was cut short.
+        format!("it has no configuration; to keep the key elsewhere: sudo mv {0} {0}.old", path.display())
+    }))
 }
 
 /// Addresses of the token's endpoints that are reached by UDP, in their order.

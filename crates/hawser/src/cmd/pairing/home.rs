@@ -24,14 +24,17 @@ pub struct Home {
 }
 
 impl Home {
-    /// The usual one's are where the system has such files; another one's are beside its configuration.
+    /// As the configuration says. Where there is none that can be read, the usual one's are where the system has such
+    /// files, and another one's are beside it.
     pub fn of(config: &Path) -> Self {
         let folder = config.parent().unwrap_or(Path::new("")).to_owned();
-        let (socket, state) = if config == Path::new(DEFAULT_FILE) {
-            (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into())
-        } else {
-            let folder = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
-            (folder.join("hawser.sock"), folder.join("state"))
+        let (socket, state) = match hawser_config::read(config) {
+            Ok((read, _)) => (read.portal.socket, read.portal.state_dir),
+            Err(_) if config == Path::new(DEFAULT_FILE) => (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into()),
+            Err(_) => {
+                let folder = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
+                (folder.join("hawser.sock"), folder.join("state"))
+            }
         };
         Self { config: config.to_owned(), key: folder.join(KEY_FILE), folder, socket, state }
     }
@@ -60,4 +63,28 @@ impl Home {
 pub fn now() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn socket_and_state_are_where_the_file_says_or_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("site.toml");
+        let places = |home: Home| (home.socket, home.state);
+        assert_eq!(places(Home::of(&file)), (folder.path().join("hawser.sock"), folder.path().join("state")));
+        let usual = places(Home::of(Path::new(DEFAULT_FILE)));
+        assert_eq!(usual, (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into()));
+        let portal = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n";
+        let rest = "[tun]\naddresses = [\"10.77.0.1/24\"]\n";
+        let own = (folder.path().join("own.sock"), "/var/own".into());
+        let table = [("", usual), ("socket = \"own.sock\"\nstate_dir = \"/var/own\"\n", own)];
+        std::fs::create_dir(folder.path().join("peers.d")).expect("a folder");
+        for (more, expect) in table {
+            std::fs::write(&file, format!("{portal}{more}{rest}")).expect("it is written");
+            assert_eq!(places(Home::of(&file)), expect, "{more:?}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
-use hawser_config::{Config, PeerName, Transport};
+use hawser_config::{Config, DEFAULT_PORT, PeerName, Transport};
 use hawser_portal::api::{Client, ClientError};
 use hawser_portal::keys::{self, Keys};
 use hawser_portal::pairing::{self, Endpoint, Host, Invitation, Invitations, Token, peer_file};
@@ -78,6 +78,11 @@ fn refuse_taken(home: &Home, config: &Config, name: &PeerName) -> Result<(), Fai
         };
         return Err(failure.hint(instead));
     }
+    let file = peer_file(&home.folder, name);
+    if file.exists() {
+        let failure = Failure::wrong(format!("make token: another peer is in {}", file.display()));
+        return Err(failure.hint("take another name, or give that file its peer's"));
+    }
     Ok(())
 }
 
@@ -135,7 +140,7 @@ pub fn endpoints(
         let own = |address: &&SocketAddr| address.is_ipv4() == is_v4;
         listen.iter().find(own).map(SocketAddr::port)
     };
-    let any_port = listen[0].port();
+    let any_port = listen.first().map_or(DEFAULT_PORT, SocketAddr::port);
     if !options.endpoints.is_empty() {
         let one = |text: &String| {
             let (host, port) = split(text, any_port).ok_or_else(|| wrong(text))?;

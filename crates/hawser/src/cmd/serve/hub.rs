@@ -119,7 +119,7 @@ fn absolute(file: &Path) -> Result<String, Failure> {
     Ok(path.display().to_string())
 }
 
-/// As TOML writes text.
+/// As TOML writes text: its escapes are JSON's.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.escape_default())
+    serde_json::Value::from(text).to_string()
 }

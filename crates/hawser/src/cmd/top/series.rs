@@ -14,8 +14,8 @@ const KEPT: usize = 240;
 pub enum Key {
     /// A peer's inner packets.
     Peer(String),
-    /// A path's datagrams: of which peer, by which link, where to.
-    Path(String, String, Option<String>),
+    /// A path's datagrams: of which peer, by which link, and at which place, as a link may have several paths.
+    Path(String, String, usize),
     /// The datagrams of all paths of a link.
     Link(String),
 }
@@ -23,7 +23,7 @@ pub enum Key {
 impl Key {
     /// That of a path.
     pub fn of_path(peer: &str, path: &PathStatus) -> Self {
-        Self::Path(peer.to_owned(), path.name.clone(), path.endpoint.clone())
+        Self::Path(peer.to_owned(), path.name.clone(), path.live.place)
     }
 }
 

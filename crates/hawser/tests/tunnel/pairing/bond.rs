@@ -1,5 +1,9 @@
 //! What two commands bring, and what the hub's user can do with the peer.
 
+use std::fs;
+
+use hawser_config::PrivateKey;
+
 use super::*;
 use crate::footprint::Footprint;
 use crate::talk::talk;
@@ -77,4 +81,48 @@ fn the_hubs_user_lists_renames_and_removes_who_enrolled() {
         sleep(ms(20));
     }
     scene.done(local, "home", "leave");
+}
+
+#[test]
+fn what_would_break_a_configuration_or_another_peer_is_said_and_changes_nothing() {
+    let scene = Scene::new("whole");
+    let remote = &scene.home.remote;
+    scene.serve();
+    let (file, key) = (scene.file("hub"), || PrivateKey::generate().expect("randomness").public());
+    let peer = |name: &str| file.with_file_name("peers.d").join(format!("{name}.toml"));
+    let add = |network: &str| format!("peer add shed --key {} --allowed-ip {network}/32", key());
+    let refused = |words: &str, why: &str| {
+        let said = scene.hawser(remote, "hub", words);
+        assert!(said.status == Some(2) && said.err.contains(why), "{words}: {}", said.err);
+    };
+    refused(&add("10.77.0.2"), "a network is promised to \"home\"");
+    scene.done(remote, "hub", &add("10.77.0.9"));
+    // What is forwarded to a peer has to have one.
+    let text = fs::read_to_string(&file).expect("a configuration");
+    fs::write(&file, format!("{text}\n[[forward]]\nport = 8080\nto = \"10.77.0.9:80\"\n")).expect("it is written");
+    let shed = fs::read_to_string(peer("shed")).expect("a file");
+    refused("peer remove shed", "no peer has 10.77.0.9");
+    assert_eq!(fs::read_to_string(peer("shed")).expect("it is there still"), shed);
+    fs::write(&file, text).expect("it is written");
+    // A file that was edited may be another peer's by now.
+    fs::write(peer("shed"), shed.replace("\"shed\"", "\"barn\"")).expect("it is written");
+    refused("peer add shed", "another peer is in");
+    refused("peer remove shed", "was edited");
+    let said = scene.hawser(remote, "hub", &add("10.77.0.10"));
+    assert!(said.status == Some(1) && said.err.contains("shed.toml"), "{}", said.err);
+    assert!(scene.done(remote, "hub", "peer list").out.contains("barn"), "it is a peer still");
+    fs::write(peer("shed"), shed).expect("it is written");
+    scene.done(remote, "hub", "peer remove shed");
+}
+
+#[test]
+fn who_serves_by_a_second_file_in_the_same_folder_ends_no_portal() {
+    let scene = Scene::new("second");
+    scene.serve();
+    let second = scene.file("hub").with_file_name("second.toml");
+    let mut command = scene.home.remote.command(env!("CARGO_BIN_EXE_hawser"));
+    let output = command.args(["serve", "--port", "5000", "-c"]).arg(&second).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("another portal answers at"), "{said}");
+    assert!(!second.exists() && Client::status(&scene.socket("hub")).is_ok(), "the first one runs");
 }

@@ -62,6 +62,6 @@ fn names(config: &Config) -> BTreeMap<LinkTag, String> {
 
 /// What a path's link is called: by its name, or by the socket that its peer came to.
 fn link_of(path: &PathSnapshot, names: &BTreeMap<LinkTag, String>, plans: &[SocketPlan]) -> String {
-    let plan = plans.get(usize::from(path.link.0));
+    let plan = plans.iter().find(|plan| plan.id == path.link);
     names.get(&path.link_tag).cloned().unwrap_or_else(|| plan.map_or_else(String::new, |plan| plan.name.clone()))
 }
