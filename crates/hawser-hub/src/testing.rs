@@ -17,12 +17,12 @@ impl Random for Still {
     }
 }
 
-/// So many milliseconds after the start.
+/// A time, in milliseconds after the start.
 pub fn ms(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-/// With so many peers, all with the same network.
+/// With this number of peers, all with the same network.
 pub fn endpoint(peers: u8) -> Endpoint {
     let offer =
         Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(1) };
