@@ -149,7 +149,7 @@ fn who_hears_nothing_of_an_idle_path_asks_and_says_that_it_is_down() {
 }
 
 #[test]
-fn who_was_called_reaches_an_idle_caller_though_the_first_datagram_under_new_keys_was_lost() {
+fn an_idle_caller_is_reached_by_who_was_called_though_the_first_datagram_under_new_keys_was_lost() {
     let mut world = World::new(&[0], 1);
     // The caller replaces the keys 172 s after they were made; who was called asks for others at 176.
     world.run(ms(165_000));
