@@ -18,7 +18,7 @@ const TIMESTAMPS_LEN: u8 = 10;
 pub(super) fn supersedes(newer: (&[u8], &Inner), older: (&[u8], &Inner)) -> bool {
     let Some(new) = pure(newer) else { return false };
     let Some(old) = pure(older) else { return false };
-    // As long before TCP: one takes the place of the other, whose length is known.
+    // With IP headers of one length, too: the queue keeps the length of the one whose place the other takes.
     let flow = |inner: &Inner| (inner.source, inner.destination, inner.ports, inner.traffic_class, inner.transport_at);
     let rest = |tcp: &[u8]| (be32(tcp, SEQUENCE), tcp[DATA_OFFSET], tcp[TCP_FLAGS]);
     let more = be32(new, ACK_NUMBER).wrapping_sub(be32(old, ACK_NUMBER)) as i32;

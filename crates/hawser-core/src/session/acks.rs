@@ -220,6 +220,7 @@ impl Path {
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),
+                Content::Control { .. } => {}
                 // What is not in flight does not count as delivered either, and would only accuse: a repair is longer than
                 // what it covers.
                 _ if !packet.in_flight => {}

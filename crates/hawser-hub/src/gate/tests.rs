@@ -93,6 +93,16 @@ fn who_owns_is_told_with_its_epoch_and_a_new_peer_in_an_old_place_begins_without
 }
 
 #[test]
+fn a_peer_that_was_removed_is_owned_no_more_and_keeps_no_member_from_ending() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 200, 6, ME, Some(150));
+    assert!(gate.role(ms(250), PEER) == Role::Owner && !gate.is_drained());
+    gate.remove_peer(PEER);
+    assert!(gate.is_drained());
+    assert_eq!((gate.role(ms(250), PEER), gate.known(PEER), gate.poll_timeout()), (Role::None, None, Time::NEVER));
+}
+
+#[test]
 fn a_peer_that_claims_anew_in_each_datagram_is_announced_eight_times_a_second_and_as_it_is_in_the_end() {
     let (mut gate, mut endpoint) = member();
     let mut told = Vec::new();

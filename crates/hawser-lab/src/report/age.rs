@@ -133,7 +133,7 @@ fn age(root: &Path, results: &Results) -> Age {
 /// Why results of a commit are not of today's code.
 fn stale(root: &Path, commit: &str, counts: &[&str]) -> Option<String> {
     if commit.is_empty() {
-        return Some("nobody noted its commit".to_owned());
+        return Some("nobody noted its commit, or its runs are of several".to_owned());
     }
     if commit.ends_with(DIRTY) {
         return Some("it was measured with changes that no commit has".to_owned());

@@ -67,11 +67,12 @@ fn what_is_not_to_be_sent_again_is_given_up_at_once() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
     let mut queue = RetransmitQueue::default();
     let refused = Treatment { resend: false, ..Treatment::default() };
-    let second = SegmentRecord { treatment: refused, ..record(&mut store, at(2)) };
-    queue.extend([record(&mut store, at(1)), second].into_iter());
+    let [second, third] = [2, 3].map(|ms| SegmentRecord { treatment: refused, ..record(&mut store, at(ms)) });
+    queue.extend([record(&mut store, at(1)), second, third].into_iter());
     assert_eq!(queue.bytes(), ByteCount(20), "the other one waits");
-    let given_up = queue.pop_refused().expect("the one that is not retransmitted");
-    assert_eq!(given_up.first_sent, at(2));
+    // The oldest first: each GONE takes the place of the one before.
+    let given_up = [(); 2].map(|()| queue.pop_refused().expect("those that are not retransmitted").first_sent);
+    assert_eq!(given_up, [at(2), at(3)]);
     assert!(queue.pop_refused().is_none() && !queue.is_empty());
 }
 
