@@ -93,7 +93,7 @@ fn who_owns_is_told_with_its_epoch_and_a_new_peer_in_an_old_place_begins_without
 }
 
 #[test]
-fn a_peer_that_was_removed_is_owned_no_more_and_keeps_no_member_from_ending() {
+fn a_removed_peer_is_owned_no_more_and_keeps_no_member_from_ending() {
     let (mut gate, mut endpoint) = member();
     claim(&mut gate, &mut endpoint, 200, 6, ME, Some(150));
     assert!(gate.role(ms(250), PEER) == Role::Owner && !gate.is_drained());
