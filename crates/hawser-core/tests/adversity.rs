@@ -5,6 +5,7 @@ use crate::support;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use hawser_core::drops::DropReason;
 use hawser_core::endpoint::Event;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::units::{ByteCount, LinkId, PeerId};
@@ -269,6 +270,28 @@ fn packets_already_numbered_cross_a_path_that_became_too_small_in_pieces() {
         assert_eq!(world.portals[REMOTE].inbox.0.len(), 100, "{:#?}", world.paths(LOCAL));
         assert_nothing_is_owed(&mut world);
     }
+}
+
+#[test]
+fn a_packet_that_pieces_cannot_carry_is_dropped_and_others_go_on() {
+    let mut world = World::new(&[0], 1).settled();
+    world.rule = Box::new(|_, flight| if flight.bytes.len() > 548 { Fate::Drop } else { Fate::Pass });
+    world.stream(LOCAL, 400);
+    (0..400).for_each(|number| {
+        world.inner(LOCAL, number, 1_400);
+        world.run(ms(25));
+    });
+    world.run(ms(5_000));
+    assert_eq!(world.paths(LOCAL)[0].mtu, 548);
+    let dropped = world.dropped(LOCAL, DropReason::NoLink);
+    for (len, comes) in [(32_768, 1), (32_769, 0), (40_000, 0)] {
+        world.portals[REMOTE].inbox.0.clear();
+        world.inner(LOCAL, 1, len);
+        world.run(ms(1_000));
+        assert_eq!(world.portals[REMOTE].inbox.0.len(), comes, "{len} bytes");
+    }
+    assert_eq!(world.dropped(LOCAL, DropReason::NoLink) - dropped, 2);
+    assert_nothing_is_owed(&mut world);
 }
 
 #[test]

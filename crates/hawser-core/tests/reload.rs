@@ -1,7 +1,7 @@
 //! Peers that are removed, added and changed while a portal runs.
 
 use crate::support;
-use hawser_core::endpoint::{Event, PeerConfig};
+use hawser_core::endpoint::{Event, PeerConfig, Standing};
 use hawser_core::handshake::{Identity, Psk};
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::PathSnapshot;
@@ -40,6 +40,25 @@ fn a_removed_peer_leaves_nothing_and_comes_back_when_it_is_added() {
     world.run(ms(2_000));
     world.portals[REMOTE].inbox.0.clear();
     assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
+}
+
+#[test]
+fn what_is_yet_to_be_told_of_a_removed_peer_is_told_of_nobody() {
+    let mut world = World::new(&[0], 1).settled();
+    let (now, portal) = (world.now, &mut world.portals[REMOTE]);
+    portal.endpoint.set_standing(now, PeerId(0), Standing::Held, &mut portal.inbox);
+    for removed in [false, true] {
+        world.inner(REMOTE, 1, 100);
+        let (now, endpoint) = (world.now, &mut world.portals[REMOTE].endpoint);
+        assert_eq!(endpoint.key_of(PeerId(0)), Some(Identity::new([1; 32]).public()));
+        if removed {
+            endpoint.remove_peer(now, PeerId(0));
+            assert_eq!(endpoint.add_peer(now, local_as("10.0.0.2/32", &[])), PeerId(0));
+        }
+        let told = std::iter::from_fn(|| endpoint.poll_event()).any(|event| event == Event::Holds { peer: PeerId(0) });
+        assert_eq!(told, !removed);
+        world.run(ms(1_500));
+    }
 }
 
 /// Its CLOSE is lost, and the other side goes on with the session that it has.

@@ -26,7 +26,7 @@ use crate::proto::{
     LeaseRevokeRequest, Operation, PutRequest, RangeRequest, RequestOp, RequestUnion, TargetUnion, TxnRequest,
     WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse,
 };
-use crate::state::{Change, Entry, Revision, Watched};
+use crate::state::{Change, Entry, History, Revision, Watched};
 
 /// A server that is there answers within some round trips, or while etcd elects, which takes its election timeout (one
 /// second by default) and more.
@@ -170,12 +170,15 @@ impl Client {
         }
     }
 
-    /// The cluster, and its revision at this moment: only a quorum knows it.
-    pub async fn now(&self) -> Result<(u64, Revision), Fault> {
-        let key = self.prefix.begin().to_vec();
+    /// The cluster, its revision at this moment, which only a quorum knows, and of which history that is; none where
+    /// etcd has no mark.
+    pub async fn now(&self) -> Result<(u64, Revision, Option<History>), Fault> {
+        let key = self.prefix.full(&Key::History);
         let request = RangeRequest { key, range_end: Vec::new(), limit: 1, revision: 0 };
-        let header = self.ask("read", request).await?.header.unwrap_or_default();
-        Ok((header.cluster_id, Revision(header.revision)))
+        let answer = self.ask("read", request).await?;
+        let history = answer.kvs.first().map(|kv| History::read(&kv.value));
+        let header = answer.header.unwrap_or_default();
+        Ok((header.cluster_id, Revision(header.revision), history))
     }
 
     /// Step 3.

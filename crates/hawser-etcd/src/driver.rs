@@ -1,6 +1,7 @@
 //! Follows etcd for a member, one server after the other, for as long as the member runs.
 //!
-//! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch.
+//! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch. Another history
+//!    than before is told by its mark, which the first member writes.
 //! 2. Each third of the lease a round: the lease is renewed, or taken anew, and the watch is asked for a sign of life.
 //!    Only a quorum renews, so that a round that is over shows that what was heard is all that there was.
 //! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]).
@@ -17,10 +18,10 @@ use hawser_core::units::Time;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use crate::client::{Client, Fault, LeaseId, Listed, Watch, Write};
+use crate::client::{Client, Fault, If, LeaseId, Listed, Watch, Write};
 use crate::keys::Key;
 use crate::record::{Load, Record as _};
-use crate::state::{Begin, Heard, Revision, State, Touched, Watched};
+use crate::state::{Begin, Heard, History, Revision, State, Touched, Watched};
 
 mod due;
 mod handle;
@@ -133,20 +134,39 @@ impl Driver {
 
     /// Step 1 with one server.
     async fn begin(&mut self, client: Client) -> Result<Session, Fault> {
-        let (cluster, revision) = client.now().await?;
-        let from = match self.state.begin(cluster, revision) {
-            Begin::From(revision) => revision,
+        let (cluster, revision, history) = client.now().await?;
+        let (from, is_copy) = match self.state.begin(cluster, revision, history.as_ref()) {
+            Begin::From(revision) => (revision, false),
             Begin::List => {
                 let listed = client.list().await?;
-                let revision = listed.revision;
-                self.take(listed)?;
-                Revision(revision.0 + 1)
+                let from = Revision(listed.revision.0 + 1);
+                (from, self.take(listed)?)
             }
         };
+        if is_copy || self.state.history().is_none() {
+            self.mark(&client).await;
+        }
         let watch = client.watch(from).await?;
         self.view.client = Some(client.clone());
         let pause = Instant::now();
         Ok(Session { client, watch, lease: None, round: None, asked: None, writing: None, news: true, pause })
+    }
+
+    /// Step 1: etcd gets a mark, or a copy another one, before this member writes anything else there. Whoever comes
+    /// later knows it by that, though its revision may have passed the old one's by then.
+    async fn mark(&mut self, client: &Client) {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).expect("the system gives random bytes");
+        let History(new) = History::new(u128::from_le_bytes(random));
+        // Another member may do the same at this moment: one mark stays.
+        let hold = match self.state.history() {
+            Some((written, _)) => If::Unchanged(Key::History, written),
+            None => If::Absent(Key::History),
+        };
+        let write = vec![Write::Put(Key::History, new.into_bytes())];
+        // It may be full, or refuse this user: what it tells is good all the same.
+        let marked = client.commit("mark history", vec![hold], write).await.map(drop);
+        self.note_written(&marked);
     }
 
     /// Steps 1 to 3 with one server.
@@ -290,23 +310,32 @@ impl Driver {
         }
         if touched.roster {
             self.view.roster = Arc::new(self.state.roster());
+            self.view.history = self.state.history().map(|(_, history)| history.clone());
         }
         self.view.state = Arc::new(self.state.clone());
         self.send();
     }
 
-    /// Step 1. A cluster that was made anew knows nobody yet: peers are not sent away for that. Where its servers were
-    /// started as before it has the same id, and its revisions begin anew.
-    fn take(&mut self, Listed { cluster, revision, entries }: Listed) -> Result<(), Fault> {
+    /// Step 1; whether it is a copy, and has the mark of what it was made of. A cluster that was made anew knows nobody
+    /// yet: peers are not sent away for that. Where its servers were started as before it has the same id, and its
+    /// revisions begin anew. One that knows no more who was revoked is told.
+    fn take(&mut self, Listed { cluster, revision, entries }: Listed) -> Result<bool, Fault> {
         let mut state = State::default();
         state.replace(&self.settings.prefix, cluster, revision, entries);
-        let is_another = self.view.cluster.is_some_and(|known| known != cluster) || revision < self.view.revision;
+        let went_back = self.view.cluster.is_some_and(|known| known != cluster) || revision < self.view.revision;
+        let mark = state.history().map(|(_, history)| history);
+        let is_marked_otherwise = self.view.history.is_some() && self.view.history.as_ref() != mark;
+        let is_another = went_back || is_marked_otherwise;
         if is_another && state.roster().is_empty() && !self.view.roster.is_empty() {
             return Err(Fault::new("list members and peers", MADE_ANEW));
         }
+        if is_another {
+            let lost = self.view.roster.revoked.iter().filter(|(key, _)| !state.is_revoked(key));
+            self.view.lost = Arc::new(lost.map(|(key, name)| (*key, name.clone())).collect());
+        }
         (self.state, self.view.cluster) = (state, Some(cluster));
         self.tell(&Touched { roster: true, members: true, ..Touched::default() });
-        Ok(())
+        Ok(went_back && !is_marked_otherwise)
     }
 
     fn send(&self) {

@@ -6,11 +6,15 @@
 //!             peers/home
 //!             epochs/44a18b5e…  by the peer's public key, in hexadecimal: another key is another peer
 //!             revoked/44a18b5e…
+//!             history           has no `/` after it: programs that do not know it pass it over
 //! ```
 
 use std::fmt::{self, Write as _};
 
 use hawser_config::{PeerName, PublicKey};
+
+/// The one key without a name.
+const HISTORY: &str = "history";
 
 /// A member's name: members are no peers. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +39,8 @@ pub enum Key {
     Epoch(PublicKey),
     /// A peer that is served no more.
     Revoked(PublicKey),
+    /// Which history of etcd's this is.
+    History,
 }
 
 /// What all keys begin with; ends in `/`. Plain data.
@@ -63,19 +69,24 @@ impl Prefix {
 
     /// A key in full.
     pub fn full(&self, key: &Key) -> Vec<u8> {
-        let (kind, name) = match key {
-            Key::Member(name) => ("members", name.to_string()),
-            Key::Load(name) => ("load", name.to_string()),
-            Key::Peer(name) => ("peers", name.to_string()),
-            Key::Epoch(key) => ("epochs", hex(key)),
-            Key::Revoked(key) => ("revoked", hex(key)),
+        let below = match key {
+            Key::Member(name) => format!("members/{name}"),
+            Key::Load(name) => format!("load/{name}"),
+            Key::Peer(name) => format!("peers/{name}"),
+            Key::Epoch(key) => format!("epochs/{}", hex(key)),
+            Key::Revoked(key) => format!("revoked/{}", hex(key)),
+            Key::History => HISTORY.to_owned(),
         };
-        format!("{}{kind}/{name}", self.0).into_bytes()
+        format!("{}{below}", self.0).into_bytes()
     }
 
     /// Reads one. None where it is nothing of a hub's.
     pub fn parse(&self, full: &[u8]) -> Option<Key> {
-        let (kind, name) = std::str::from_utf8(full).ok()?.strip_prefix(&self.0)?.split_once('/')?;
+        let below = std::str::from_utf8(full).ok()?.strip_prefix(&self.0)?;
+        if below == HISTORY {
+            return Some(Key::History);
+        }
+        let (kind, name) = below.split_once('/')?;
         let named = || PeerName::parse(name).ok();
         match kind {
             "members" => Some(Key::Member(MemberName(named()?))),
@@ -126,6 +137,7 @@ mod tests {
             (Key::Peer(name), "peers/zurich".to_owned()),
             (Key::Epoch(key), format!("epochs/{hex}")),
             (Key::Revoked(key), format!("revoked/{hex}")),
+            (Key::History, "history".to_owned()),
         ] {
             let full = prefix.full(&key);
             assert_eq!(full, format!("/hawser/hub/{text}").into_bytes());
@@ -146,6 +158,7 @@ mod tests {
             "/hawser/hub/peers/a/b".to_owned(),
             "/hawser/hub/peers/a b".to_owned(),
             "/hawser/hub/other/a".to_owned(),
+            "/hawser/hub/history/a".to_owned(),
             format!("/hawser/hub/revoked/{}", hex.to_uppercase()),
             format!("/hawser/hub/revoked/{}", &hex[2..]),
             format!("/hawser/hub/revoked/{}", "00".repeat(32)),

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{FORMAT, RecordError};
-use crate::state::Revision;
+use crate::state::{History, Revision};
 
 /// A peer from etcd. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +98,10 @@ pub struct Cache {
     pub pending: BTreeMap<PublicKey, PeerName>,
     /// The cluster that all that was read from.
     pub cluster: Option<u64>,
-    /// Up to which revision.
+    /// Up to which revision. What is remembered is written where it changes: etcd may be far ahead by now.
     pub revision: Revision,
+    /// Of which history; none where etcd had no mark.
+    pub history: Option<History>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,6 +116,8 @@ struct Saved {
     /// None in files of older programs.
     #[serde(default)]
     revision: i64,
+    /// The same.
+    history: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -142,6 +146,7 @@ impl Cache {
             pending: keys(&self.pending),
             cluster: self.cluster,
             revision: self.revision.0,
+            history: self.history.as_ref().map(|History(text)| text.clone()),
         };
         // Strings, lists and numbers can be written.
         serde_json::to_string(&saved).unwrap_or_default()
@@ -172,8 +177,8 @@ impl Cache {
             refused: BTreeMap::new(),
             revoked: keys(saved.revoked)?,
         };
-        let (cluster, revision) = (saved.cluster, Revision(saved.revision));
-        Ok(Self { roster, pending: keys(saved.pending)?, cluster, revision })
+        let (cluster, revision, history) = (saved.cluster, Revision(saved.revision), saved.history.map(History));
+        Ok(Self { roster, pending: keys(saved.pending)?, cluster, revision, history })
     }
 }
 

@@ -17,12 +17,29 @@ use hawser_hub::units::{MemberId, PeerTag};
 use ipnet::IpNet;
 
 use crate::keys::{Key, MemberName, Prefix};
-use crate::record::{Load, Member, Peer, Record, RecordError, Revocation, Seen};
+use crate::record::{FORMAT, Load, Member, Peer, Record, RecordError, Revocation, Seen};
 use crate::roster::{HubPeer, Roster};
 
 /// Orders all changes in etcd. Zero before the first. A plain number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(pub i64);
+
+/// What marks one history of etcd's: below another mark, or none, a revision counts other changes. Only compared, so
+/// that any value of any program's is one. Owned data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History(pub String);
+
+impl History {
+    /// A new one, of a random number.
+    pub fn new(random: u128) -> Self {
+        Self(format!("{{\"v\":{FORMAT},\"id\":\"{random:032x}\"}}"))
+    }
+
+    /// Of the value below its key.
+    pub fn read(value: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(value).into_owned())
+    }
+}
 
 /// A key as etcd has it. Owned data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +97,7 @@ pub enum Heard {
 /// What changed. Nothing by default; plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Whom members serve.
+    /// Whom members serve, or which history that is of: both are remembered.
     pub roster: bool,
     /// Members, or their loads.
     pub members: bool,
@@ -110,6 +127,8 @@ pub struct State {
     /// The cluster that it was read from, and up to which revision.
     cluster: Option<u64>,
     revision: Revision,
+    /// With when it was written.
+    history: Option<(Revision, History)>,
     members: Arc<BTreeMap<MemberName, Member>>,
     loads: Arc<BTreeMap<MemberName, Load>>,
     peers: Arc<BTreeMap<PeerName, Known>>,
@@ -123,15 +142,22 @@ pub struct State {
 }
 
 impl State {
-    /// Step 2: the cluster says that it is this one, and at this revision. One that was restored from a copy is behind.
-    pub fn begin(&self, cluster: u64, revision: Revision) -> Begin {
-        let goes_on = self.cluster == Some(cluster) && self.revision <= revision;
+    /// Step 2: the cluster says that it is this one, at this revision of this history. One that was restored from a
+    /// copy is behind; one that was made anew may be ahead by now, and has another mark, or none.
+    pub fn begin(&self, cluster: u64, revision: Revision, history: Option<&History>) -> Begin {
+        let is_known = self.history.as_ref().is_none_or(|(_, known)| Some(known) == history);
+        let goes_on = self.cluster == Some(cluster) && self.revision <= revision && is_known;
         if goes_on { Begin::From(Revision(self.revision.0 + 1)) } else { Begin::List }
     }
 
     /// Up to which revision it is known.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// Which history that is of, and when that was written; none where etcd has no mark.
+    pub fn history(&self) -> Option<(Revision, &History)> {
+        self.history.as_ref().map(|(written, history)| (*written, history))
     }
 
     /// Step 1: a list as of `revision`.
@@ -198,6 +224,7 @@ impl State {
                 Arc::make_mut(&mut self.epochs).insert(peer, (*modified, Seen::decode(value)?));
             }
             Key::Revoked(peer) => drop(Arc::make_mut(&mut self.revoked).insert(peer, Revocation::decode(value)?)),
+            Key::History => self.history = Some((*modified, History::read(value))),
         }
         Ok(())
     }
@@ -225,6 +252,7 @@ impl State {
             }
             Key::Epoch(peer) => drop(Arc::make_mut(&mut self.epochs).remove(peer)),
             Key::Revoked(peer) => drop(Arc::make_mut(&mut self.revoked).remove(peer)),
+            Key::History => self.history = None,
         }
     }
 
@@ -331,7 +359,7 @@ impl Touched {
     fn note(&mut self, key: &Key) {
         match key {
             Key::Member(_) | Key::Load(_) => self.members = true,
-            Key::Peer(_) | Key::Revoked(_) => self.roster = true,
+            Key::Peer(_) | Key::Revoked(_) | Key::History => self.roster = true,
             Key::Epoch(peer) => drop(self.epochs.insert(*peer)),
         }
     }

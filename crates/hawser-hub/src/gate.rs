@@ -14,6 +14,7 @@
 use crate::claim::{Announcement, Claim, ClaimMessage, Forwarding, Ownership, Role, Timing, Verdict};
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Standing};
+use hawser_core::handshake::PublicKey;
 use hawser_core::session::{Reach, Sink};
 use hawser_core::units::{PeerId, Time};
 use hawser_core::wire::{HubFrame, HubFrameType, Writer};
@@ -39,8 +40,8 @@ const ANNOUNCED_AHEAD: Duration = Duration::from_millis(375);
 /// What a member is to a peer from now on. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Announced {
-    /// Whose networks it is about.
-    pub peer: PeerId,
+    /// Whose networks it is about: its place may be another's by the time that this is heard.
+    pub key: PublicKey,
     /// How they are announced.
     pub announcement: Announcement,
     /// The highest epoch that is known: of two that both announce as owner the higher one's counts.
@@ -49,7 +50,11 @@ pub struct Announced {
 
 /// A peer of the member's.
 struct Ward {
+    /// None where the place is free.
+    key: Option<PublicKey>,
     ownership: Ownership,
+    /// How its networks are announced.
+    told: Announcement,
     /// It has no hub, or does not know: this member is all that it has.
     plain: bool,
     /// When to look whether packets are brought to a standby.
@@ -86,20 +91,22 @@ impl Gate {
     pub fn add_peer(&mut self, now: Time, peer: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         let place = peer.0 as usize;
         while self.wards.len() <= place {
-            self.wards.push(Ward::new(self.me, self.timing));
+            self.wards.push(Ward::new(None, self.me, self.timing));
         }
         self.timers.remove(&(self.wards[place].due, peer));
-        self.wards[place] = Ward::new(self.me, self.timing);
+        self.wards[place] = Ward::new(endpoint.key_of(peer), self.me, self.timing);
         self.wards[place].ownership.handle_drain(self.draining);
         self.follow(now, peer, endpoint, sink);
     }
 
-    /// The endpoint has that peer no more: nothing is known of whoever takes its place.
+    /// The endpoint has that peer no more: nothing is known of whoever takes its place, or comes back with its key.
     pub fn remove_peer(&mut self, peer: PeerId) {
-        if let Some(ward) = self.wards.get_mut(peer.0 as usize) {
-            self.timers.remove(&(ward.due, peer));
-            *ward = Ward::new(self.me, self.timing);
+        let Some(ward) = self.wards.get(peer.0 as usize) else { return };
+        self.timers.remove(&(ward.due, peer));
+        if ward.told != Announcement::Withdrawn {
+            self.tell(peer, Announcement::Withdrawn, None);
         }
+        self.wards[peer.0 as usize] = Ward::new(None, self.me, self.timing);
     }
 
     /// What a peer is to this member.
@@ -258,9 +265,16 @@ impl Gate {
     fn note_plain(&mut self, peer: PeerId, plain: bool) {
         let ward = &mut self.wards[peer.0 as usize];
         if std::mem::replace(&mut ward.plain, plain) != plain {
-            let announcement = if plain { Announcement::Owner } else { Announcement::Withdrawn };
-            self.announced.push_back(Announced { peer, announcement, epoch: None });
+            // What waits to be announced is of before.
+            let _ = ward.ownership.poll_announcement();
+            self.tell(peer, if plain { Announcement::Owner } else { Announcement::Withdrawn }, None);
         }
+    }
+
+    fn tell(&mut self, peer: PeerId, announcement: Announcement, epoch: Option<Epoch>) {
+        let ward = &mut self.wards[peer.0 as usize];
+        ward.told = announcement;
+        self.announced.extend(ward.key.map(|key| Announced { key, announcement, epoch }));
     }
 
     /// Whatever changed of a peer: the endpoint serves it or not, it is told, and so are the routes.
@@ -283,8 +297,9 @@ impl Gate {
         {
             ward.announced_until = ward.announced_until.max(now) + ANNOUNCED_EVERY;
             let epoch = ward.ownership.known().map(|claim| claim.epoch);
-            self.announced.push_back(Announced { peer, announcement, epoch });
+            self.tell(peer, announcement, epoch);
         }
+        let ward = &mut self.wards[peer.0 as usize];
         self.timers.remove(&(ward.due, peer));
         ward.due = ward.next(now);
         if ward.due < Time::NEVER {
@@ -294,8 +309,10 @@ impl Gate {
 }
 
 impl Ward {
-    fn new(me: MemberId, timing: Timing) -> Self {
+    fn new(key: Option<PublicKey>, me: MemberId, timing: Timing) -> Self {
         Ward {
+            key,
+            told: Announcement::Withdrawn,
             ownership: Ownership::new(me, timing),
             plain: false,
             look_at: Time::NEVER,

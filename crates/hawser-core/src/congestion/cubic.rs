@@ -49,13 +49,14 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
 }
 
 /// Everything that a spurious congestion event must give back.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 struct Undo {
     window: f64,
     threshold: f64,
     w_max: f64,
     prior: f64,
     epoch: Option<Epoch>,
+    hystart: HyStart,
 }
 
 /// The CUBIC controller. Starts in slow start with the initial window. One path owns it.
@@ -120,7 +121,6 @@ impl Cubic {
             self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.round_trip)
         };
         self.window += grown.0 as f64 / self.mtu.0 as f64;
-        // A loss ends it, too, but that one may be undone.
         if !was_done && self.hystart.is_done() {
             self.threshold = self.window;
         }
@@ -162,6 +162,7 @@ impl Cubic {
             w_max: self.w_max,
             prior: self.prior,
             epoch: self.epoch,
+            hystart: self.hystart.clone(),
         });
         self.hystart.stop();
         self.reduced_at = Some(now);
@@ -237,6 +238,7 @@ impl Controller for Cubic {
         self.prior = undo.prior;
         self.threshold = undo.threshold;
         self.epoch = undo.epoch;
+        self.hystart = undo.hystart;
         self.window = self.window.max(undo.window);
         self.reduced_at = None;
     }

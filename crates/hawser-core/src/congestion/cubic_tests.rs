@@ -105,7 +105,7 @@ fn a_loss_that_was_none_is_undone() {
     let mut cubic = after_loss_at(100.0);
     cubic.on_ack(&ack(12.0, 11.9, 10_000, 0.1), &[]);
     cubic.on_loss(&loss(13.0, 12.9));
-    let prior = cubic.undo.expect("to undo");
+    let prior = cubic.undo.clone().expect("to undo");
     cubic.on_spurious_loss(secs(13.1));
     assert!((cubic.window - prior.window).abs() < 1e-9);
     assert!((cubic.w_max - 100.0).abs() < 1e-9);

@@ -6,6 +6,7 @@
 use super::peer::{Peer, Preferred};
 use super::{Endpoint, Link, PeerConfig};
 use crate::alias::Alias;
+use crate::handshake::PublicKey;
 use crate::rules::Rules;
 use crate::session::Terms;
 use crate::units::{LinkGroup, LinkId, PeerId, Time};
@@ -20,14 +21,22 @@ impl Endpoint {
         }
     }
 
-    /// Forgets a peer: its session, its keys, what waits for it.
+    /// Forgets a peer: its session, its keys, what waits for it, and what is yet to be told of it, which would be told of
+    /// whoever has its place next.
     pub fn remove_peer(&mut self, now: Time, PeerId(id): PeerId) {
         if let Some(peer) = self.peers.get_mut(id as usize) {
             peer.retire(now, &mut self.labels, &mut self.store, &mut self.drops);
             self.flows.forget(PeerId(id));
             self.leave_hub(PeerId(id));
             self.route_anew();
+            self.events.retain(|event| event.peer() != Some(PeerId(id)));
         }
+    }
+
+    /// The key of a peer; none where the place is free.
+    pub fn key_of(&self, PeerId(id): PeerId) -> Option<PublicKey> {
+        let peer = self.peers.get(id as usize)?;
+        (!peer.gone).then_some(peer.config.public_key)
     }
 
     /// A new peer, in the place of one that was removed, or behind the last.

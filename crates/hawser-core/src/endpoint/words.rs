@@ -141,6 +141,26 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whom it is about; none where that is nobody who is a peer yet.
+    pub fn peer(&self) -> Option<PeerId> {
+        match self {
+            Event::PeerMtu { peer, .. }
+            | Event::Session { peer, .. }
+            | Event::OtherVersion { peer, .. }
+            | Event::Refused { peer, .. }
+            | Event::Closed { peer }
+            | Event::Silent { peer }
+            | Event::KeysOver { peer, .. }
+            | Event::TrainsLost { peer, .. }
+            | Event::HubSaid { peer, .. }
+            | Event::Holds { peer }
+            | Event::Keys { peer, .. } => Some(*peer),
+            Event::Enrolment { .. } => None,
+        }
+    }
+}
+
 /// Why a peer that answers has no session with us. A plain value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

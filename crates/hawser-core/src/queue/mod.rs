@@ -219,6 +219,8 @@ impl Queue {
                 turn = self.retire(bucket, beside).or_else(|| self.flows.first(&mut walk));
                 continue;
             }
+            // Who is asked again goes before the level that would follow it now.
+            let ahead = walk;
             turn = beside.or_else(|| self.flows.first(&mut walk));
             if looks == MAX_LOOKS || passed == MAX_PASSED {
                 return None;
@@ -232,7 +234,7 @@ impl Queue {
                 Choice::Discard => {
                     (looks, passed) = (looks - 1, passed + 1);
                     self.drop_head(bucket, DropReason::Discarded, store, dropped);
-                    turn = Some(bucket);
+                    (turn, walk) = (Some(bucket), ahead);
                 }
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     self.outage.on_served(now, self.codel.interval);
@@ -242,7 +244,7 @@ impl Queue {
                         return Some(self.take(now, bucket, max_bytes, max_segments, marked));
                     }
                     // What is behind a dropped packet was not asked for: it may have another size, or rule.
-                    (looks, turn) = (looks - 1, Some(bucket));
+                    (looks, turn, walk) = (looks - 1, Some(bucket), ahead);
                 }
                 Choice::Take { .. } => {}
             }

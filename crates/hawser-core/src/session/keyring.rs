@@ -128,10 +128,12 @@ impl Keyring {
     }
 
     /// Whether keys of the peer's initiation, answered at `made_at`, crossed the present ones, which are of our own: the
-    /// peer was not heard under these yet, but may yet be; or it was only after that answer.
+    /// peer was not heard under these yet, but may yet be; or it was only after that answer. Who answers much later than
+    /// it made its own keys answers a later handshake: all that the peer said under these may have been lost.
     pub fn crosses(&self, now: Time, made_at: Time) -> bool {
         let Live { set, first_opened, .. } = &self.current;
-        set.ours && first_opened.map_or(now.since(set.made_at) < HALF_OPEN_FOR, |at| made_at <= at)
+        let soon = |at: Time| at.since(set.made_at) < HALF_OPEN_FOR;
+        set.ours && first_opened.map_or(soon(now), |at| made_at <= at && soon(made_at))
     }
 
     /// A packet opened under these keys.

@@ -16,6 +16,7 @@ use super::hedge::is_hedged;
 use super::reliable;
 use super::retransmit::{SegmentRecord, SendOrder};
 use super::room::SparseRate;
+use super::sealing::fits_in_pieces;
 use super::views::Scheduling;
 use super::{Buffers, Context, Route, Sealing, Session, Transmit};
 use crate::drops::DropReason;
@@ -297,7 +298,8 @@ impl Session {
                 let (len, mtu) = (usize::from(next.len), self.paths[index].way.mtu());
                 // What another session gave leaves by this one for the first time, and may be protected.
                 let size = self.fec.overhead(next.treatment.fec && next.tries == 0, len, mtu) + len;
-                let fits = if size > mtu { batch.is_empty() } else { batch.room_for(size) > 0 };
+                let alone = || batch.is_empty() && fits_in_pieces(len, mtu);
+                let fits = if size > mtu { alone() } else { batch.room_for(size) > 0 };
                 if !fits || !takes_retransmit(&self.scheduling.round(now), index, set, ahead) {
                     break;
                 }
@@ -329,7 +331,7 @@ impl Session {
         let (paths, allowed) = (&*views, &*allowed);
         let round = Round { now, paths, allowed, decisions: policy.decisions(), tuning: policy.tuning() };
         let fec = &self.fec;
-        let mtu = self.paths[index].way.mtu();
+        let (widths, mtu) = (&self.paths, self.paths[index].way.mtu());
         let drops = &mut *cx.drops;
         let bulk_waits = which == Flows::Sparse || self.hub.bulk_waits_until(now).is_some();
         let choose = &mut |flow: &crate::queue::FlowView| {
@@ -346,6 +348,11 @@ impl Session {
             }
             let len = flow.head_len.0 as usize;
             let size = fec.overhead(flow.treatment.fec, len, mtu) + len;
+            if size > mtu && !fits_in_pieces(len, mtu) {
+                let set = allowed.of(flow.treatment.rule);
+                let another = |at: usize| set.contains(at) && fits_in_pieces(len, widths[at].way.mtu());
+                return if (0..widths.len()).any(another) { Choice::Foreign } else { Choice::Discard };
+            }
             // A packet too large for the path goes alone, in pieces.
             let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
             if segments == 0 {

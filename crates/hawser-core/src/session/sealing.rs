@@ -6,7 +6,7 @@
 
 use super::Session;
 use super::batch::{Batch, begin};
-use super::constants::DATA_OVERHEAD;
+use super::constants::{BATCH_SEGMENTS, DATA_OVERHEAD};
 use super::keyring::Keyring;
 use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
@@ -18,6 +18,13 @@ use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFrame, SplitFrame, TAG_LE
 const DATA_PREFIX: usize = DATA_HEADER_LEN + DATA_FRAME_LEN;
 /// Bytes that a piece costs beside what it carries.
 const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
+
+/// Whether a packet of this many bytes may leave in pieces by a path whose datagrams have `mtu` bytes: all of them are
+/// of one batch, and each says where it begins.
+pub(super) fn fits_in_pieces(len: usize, mtu: usize) -> bool {
+    let of_a_batch = mtu.saturating_sub(SPLIT_OVERHEAD) * usize::from(BATCH_SEGMENTS);
+    len <= of_a_batch.min(usize::from(SplitFrame::MAX_OFFSET) + 1)
+}
 
 impl Session {
     /// Steps 5 to 7 for one segment: packet number, memory, seal. Tells the bytes on the wire.
@@ -125,4 +132,22 @@ fn seal_segment(
     let wire = path.remember(now, number, size, content);
     path.counts.count(record.rule(), wire);
     wire
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_has_as_many_pieces_as_a_batch_and_none_begins_where_no_frame_can_say() {
+        for (len, mtu, fits) in [
+            (31_552, 528, true),
+            (31_553, 528, false),
+            (32_768, 548, true),
+            (32_769, 548, false),
+            (32_769, 1472, false),
+        ] {
+            assert_eq!(fits_in_pieces(len, mtu), fits, "{len} bytes by datagrams of {mtu}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::client::{Access, Client, If, Write};
 use crate::keys::{Key, MemberName, Prefix};
 use crate::record::{Member, Record as _};
 use crate::roster::{Cache, HubPeer, Roster};
-use crate::state::{Revision, State};
+use crate::state::{History, Revision, State};
 
 /// What a member begins with. Owned data.
 #[derive(Clone, Debug)]
@@ -59,6 +59,11 @@ pub struct View {
     pub cluster: Option<u64>,
     /// Up to which revision of it all is known.
     pub revision: Revision,
+    /// Of which history; none where etcd has no mark.
+    pub history: Option<History>,
+    /// Who was revoked in another etcd, or in what this one is a copy of, and is not here; nobody at first. Another
+    /// `Arc` each time that such an etcd is taken.
+    pub lost: Arc<BTreeMap<PublicKey, PeerName>>,
     /// Whether etcd is reached.
     pub reach: Reach,
     /// All that was written before then is known; none before etcd was reached.
@@ -137,6 +142,8 @@ impl View {
             roster: Arc::new(settings.cache.roster.clone()),
             cluster: settings.cache.cluster,
             revision: settings.cache.revision,
+            history: settings.cache.history.clone(),
+            lost: Arc::default(),
             reach: Reach::Asked((settings.clock)()),
             confirmed: None,
             unwritten: None,

@@ -57,11 +57,12 @@ fn the_cache_reads_as_it_is_written_and_is_one_hubs() {
     let mut roster = roster(vec![peer("branch", 2, "10.2.0.0/16")]);
     roster.revoked.insert(key(7), home.clone());
     let pending = BTreeMap::from([(key(8), home)]);
-    let cache = Cache { roster, pending, cluster: Some(7), revision: Revision(9) };
+    let history = Some(History("one".to_owned()));
+    let cache = Cache { roster, pending, cluster: Some(7), revision: Revision(9), history };
     let text = cache.encode("/hawser/hub/");
     assert_eq!(Cache::decode(&text, "/hawser/hub/").as_ref(), Ok(&cache));
-    let older = text.replacen(",\"revision\":9", "", 1);
-    assert_eq!(Cache::decode(&older, "/hawser/hub/"), Ok(Cache { revision: Revision(0), ..cache }));
+    let older = text.replacen(",\"revision\":9,\"history\":\"one\"", "", 1);
+    assert_eq!(Cache::decode(&older, "/hawser/hub/"), Ok(Cache { revision: Revision(0), history: None, ..cache }));
     assert_eq!(Cache::decode(&text, "/hawser/other/"), Ok(Cache::default()));
     let later = text.replacen("\"v\":1", "\"v\":2", 1);
     assert_eq!(Cache::decode(&later, "/hawser/hub/"), Err(RecordError::Format(2)));

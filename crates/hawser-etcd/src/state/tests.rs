@@ -113,14 +113,35 @@ fn a_peer_that_cannot_come_is_told_why() {
 #[test]
 fn a_connection_goes_on_where_the_last_one_ended_unless_it_is_another_history() {
     let mut state = State::default();
-    assert_eq!(state.begin(CLUSTER, Revision(5)), Begin::List, "nothing is known");
+    let mark = History::new(0xab);
+    assert_eq!(mark.0, r#"{"v":1,"id":"000000000000000000000000000000ab"}"#);
+    assert_eq!(state.begin(CLUSTER, Revision(5), Some(&mark)), Begin::List, "nothing is known");
     state.replace(&prefix(), CLUSTER, Revision(10), Vec::new());
-    assert_eq!(state.begin(CLUSTER, Revision(10)), Begin::From(Revision(11)));
-    assert_eq!(state.begin(CLUSTER, Revision(99)), Begin::From(Revision(11)));
-    assert_eq!(state.begin(CLUSTER, Revision(9)), Begin::List, "it was restored from a copy");
-    assert_eq!(state.begin(CLUSTER + 1, Revision(99)), Begin::List, "it is another cluster");
+    assert_eq!(state.begin(CLUSTER, Revision(10), None), Begin::From(Revision(11)));
+    assert_eq!(state.begin(CLUSTER, Revision(99), None), Begin::From(Revision(11)));
+    assert_eq!(state.begin(CLUSTER, Revision(99), Some(&mark)), Begin::From(Revision(11)), "it was marked since");
+    assert_eq!(state.begin(CLUSTER, Revision(9), None), Begin::List, "it was restored from a copy");
+    assert_eq!(state.begin(CLUSTER + 1, Revision(99), None), Begin::List, "it is another cluster");
     state.hear(&prefix(), Watched { complete: Some(Revision(40)), ..Watched::default() });
-    assert_eq!(state.begin(CLUSTER, Revision(50)), Begin::From(Revision(41)), "nothing happened up to there");
+    assert_eq!(state.begin(CLUSTER, Revision(50), None), Begin::From(Revision(41)), "nothing happened up to there");
+}
+
+#[test]
+fn an_etcd_that_was_made_anew_is_another_history_however_much_was_written_there() {
+    let mut state = listed(Vec::new());
+    let (one, other) = (History::new(1), History::new(2));
+    let marked = Change::Put(entry(&Key::History, one.0.clone().into_bytes(), 11));
+    let heard = state.hear(&prefix(), changes(vec![marked]));
+    assert_eq!(heard, Heard::Changed(Touched { roster: true, ..Touched::default() }), "it is to be remembered");
+    assert_eq!(state.history(), Some((Revision(11), &one)));
+    for (history, expected) in
+        [(Some(&one), Begin::From(Revision(12))), (Some(&other), Begin::List), (None, Begin::List)]
+    {
+        assert_eq!(state.begin(CLUSTER, Revision(99), history), expected, "{history:?}");
+    }
+    let gone = Change::Deleted { key: prefix().full(&Key::History), modified: Revision(12) };
+    state.hear(&prefix(), changes(vec![gone]));
+    assert_eq!((state.history(), state.faults().count()), (None, 0));
 }
 
 #[test]

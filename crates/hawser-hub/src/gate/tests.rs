@@ -97,8 +97,15 @@ fn a_removed_peer_is_owned_no_more_and_keeps_no_member_from_ending() {
     let (mut gate, mut endpoint) = member();
     claim(&mut gate, &mut endpoint, 200, 6, ME, Some(150));
     assert!(gate.role(ms(250), PEER) == Role::Owner && !gate.is_drained());
+    let key = endpoint.key_of(PEER).expect("it is there");
     gate.remove_peer(PEER);
     assert!(gate.is_drained());
+    let told: Vec<_> = std::iter::from_fn(|| gate.poll_event()).collect();
+    assert!(told.iter().all(|one| one.key == key), "whoever has its place is another one");
+    let told: Vec<_> = told.iter().map(|one| (one.announcement, one.epoch.map(Epoch::get))).collect();
+    assert_eq!(told, [(Announcement::Owner, Some(6)), (Announcement::Withdrawn, None)]);
+    gate.remove_peer(PEER);
+    assert_eq!(gate.poll_event(), None, "once");
     assert_eq!((gate.role(ms(250), PEER), gate.known(PEER), gate.poll_timeout()), (Role::None, None, Time::NEVER));
 }
 
@@ -117,6 +124,20 @@ fn a_peer_that_claims_anew_in_each_datagram_is_announced_eight_times_a_second_an
     gate.handle_timeout(ms(3000), &mut endpoint, &mut Nobody);
     assert_eq!(announced(&mut gate), [(Announcement::Owner, Some(2999))]);
     assert_eq!(gate.poll_timeout(), ms(6998), "a lease after the last stamp");
+}
+
+#[test]
+fn what_waits_to_be_announced_does_not_withdraw_a_peer_that_came_back_without_a_hub() {
+    let (mut gate, mut endpoint) = member();
+    for now in 1000..1004 {
+        claim(&mut gate, &mut endpoint, now, now, ME, Some(now - 1));
+    }
+    assert_eq!(announced(&mut gate).len(), 4);
+    gate.handle_event(ms(1004), &Event::Closed { peer: PEER }, &mut endpoint, &mut Nobody);
+    assert_eq!(announced(&mut gate), [], "it waits");
+    gate.handle_event(ms(1010), &Event::Session { peer: PEER, new: true }, &mut endpoint, &mut Nobody);
+    gate.handle_timeout(ms(1200), &mut endpoint, &mut Nobody);
+    assert_eq!((announced(&mut gate), gate.is_plain(PEER)), (vec![(Announcement::Owner, None)], true));
 }
 
 #[test]
@@ -141,7 +162,7 @@ fn one_packet_may_be_late_and_those_that_go_on_coming_are_told_of() {
         (Some((50, 200)), false, true),
         (Some((50, 201)), true, true),
     ] {
-        let mut ward = Ward::new(ME, Timing::DEFAULT);
+        let mut ward = Ward::new(None, ME, Timing::DEFAULT);
         let claim = Claim { epoch: Epoch::FIRST, owner: OTHER };
         ward.ownership.handle_claim(ms(100), crate::claim::ClaimFrame { claim, echo: None });
         ward.ownership.poll_ack(ms(100));

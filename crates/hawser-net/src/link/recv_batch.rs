@@ -160,6 +160,11 @@ impl RecvBatch {
         self.truncated
     }
 
+    /// Messages that the kernel gave in the last call, also those that were empty or incomplete. Streams have none.
+    pub fn messages(&self) -> usize {
+        self.messages
+    }
+
     /// Whether the kernel gave as much as one call takes, though some of it was empty, or came incomplete: there may be
     /// more.
     pub fn is_full(&self) -> bool {

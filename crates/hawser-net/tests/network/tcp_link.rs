@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::support::links::{Got, address, assert_numbered, numbered, to};
+use crate::support::links::{Got, address, assert_numbered, numbered, receive, to};
 use crate::support::{Namespace, PATIENCE};
 use hawser_net::link::tcp::{StreamNews, TcpLink, TcpOpts};
 use hawser_net::link::{Link, LinkError, RecvBatch, Refusal, Route, SendBatch};
@@ -173,6 +173,60 @@ fn a_record_may_come_in_pieces() {
             seen[1].got.len() >= datagrams && rounds > 5
         });
         assert_eq!(seen[1].got.len(), datagrams, "{piece:?}");
+    }
+}
+
+#[test]
+fn a_stranger_that_writes_without_pause_is_read_once_and_others_have_their_turn() {
+    const CALLS_MAX: usize = 10;
+    let host = Namespace::new();
+    let mut b = open(&host, opts("127.0.0.1:4920", true));
+    let mut stream = host.run(|| TcpStream::connect("127.0.0.1:4920")).expect("a connection");
+    let records = [&[0, 26][..], &[7; 26]].concat().repeat(40_000);
+    let stranger = std::thread::spawn(move || while stream.write_all(&records).is_ok() {});
+    let (end, mut batch, mut got) = (Instant::now() + PATIENCE, RecvBatch::new(), 0);
+    while got < 8 << 20 {
+        assert!(Instant::now() < end, "waited in vain for a flood: {got} bytes");
+        let mut calls = 0;
+        loop {
+            b.recv(&mut batch).expect("receive");
+            (got, calls) = (got + batch.bytes_held(), calls + 1);
+            if !b.has_more() {
+                break;
+            }
+            assert!(calls < CALLS_MAX, "it goes on for as long as the stranger does");
+        }
+        // More than one look takes is there again.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // The stream is reset, and so the stranger ends.
+    drop(b);
+    stranger.join().expect("the stranger did not panic");
+}
+
+#[test]
+fn what_a_stream_brought_beyond_a_batch_is_told_of_by_the_descriptor() {
+    let host = Namespace::new();
+    let mut b = open(&host, opts("127.0.0.1:4920", true));
+    let mut stream = host.run(|| TcpStream::connect("127.0.0.1:4920")).expect("a connection");
+    // Each longer than the one before: each is a run.
+    let records: Vec<u8> = (1..=100_u8).flat_map(|size| [vec![0, size], vec![size; size.into()]].concat()).collect();
+    stream.write_all(&records).expect("it is taken");
+    let (got, _) = receive(&mut b, 100);
+    assert!((1..=100).eq(got.iter().map(|got| got.bytes.len())), "{got:?}");
+    assert!(!b.has_more());
+}
+
+#[test]
+fn what_tls_opened_does_not_wait_for_more_to_come() {
+    let host = Namespace::new();
+    let (mut a, mut b, remote) = joined(&host, true);
+    // Among them are some that are a little more than one look takes of a stream.
+    for count in 40..72 {
+        let _ = a.send(&mut numbered(to(remote), count, 1400)).expect("send");
+        let seen = serve([&mut a, &mut b], "all that was sent", |seen| seen[1].got.len() >= count);
+        assert_numbered(&seen[1].got, count, 1400);
+        b.prove(seen[1].got[0].remote);
     }
 }
 

@@ -90,6 +90,11 @@ impl Invitation {
         now >= UNIX_EPOCH + Duration::from_secs(self.expires.into())
     }
 
+    /// Whether its file is still there, beside a configuration: it was not taken back since it was read.
+    pub fn is_out(&self, folder: &Path) -> bool {
+        Self::read(&file(folder, &self.name)).as_ref() == Some(self)
+    }
+
     fn read(path: &Path) -> Option<Self> {
         let name = PeerName::parse(path.file_stem()?.to_str()?).ok()?;
         let written: Written = toml::from_str(&fs::read_to_string(path).ok()?).ok()?;
@@ -158,7 +163,9 @@ mod tests {
         fs::write(folder.join(TOKENS_FOLDER).join("broken.toml"), "secret = 7").expect("a file");
         let [_, used, wanted] = &all;
         assert_eq!(Invitations::load(folder, &[&used.name]).list, std::slice::from_ref(wanted));
+        assert!(wanted.is_out(folder) && !invitation("wanted", u32::MAX).is_out(folder), "another one of its name");
         assert!(Invitations::remove(folder, &wanted.name).expect("it is removed"));
+        assert!(!wanted.is_out(folder));
         assert!(!Invitations::remove(folder, &wanted.name).expect("it is gone"));
         assert_eq!(Invitations::load(folder, &[&used.name]).list, []);
     }

@@ -128,8 +128,8 @@ fn add(home: &Home, name: &str, key: &str, allowed_ips: &[IpNet]) -> Result<(), 
             failure.hint(format!("take its token back: {}", home.command(&format!("peer remove {}", token.name))))
         );
     }
-    add_peer(&home.folder, &name, &key, allowed_ips).map_err(Failure::failed)?;
-    check_or(home, || remove_file(&peer_file(&home.folder, &name)).map(drop))?;
+    let wrote = add_peer(&home.folder, &name, &key, allowed_ips).map_err(Failure::failed)?;
+    check_or(home, || if wrote { remove_file(&peer_file(&home.folder, &name)).map(drop) } else { Ok(()) })?;
     reload(home)
 }
 
@@ -150,6 +150,8 @@ fn check_or(home: &Home, undo: impl FnOnce() -> Result<(), pairing::FileError>) 
 
 fn remove(home: &Home, name: &str) -> Result<(), Failure> {
     let name = parse_name(name)?;
+    // First: nobody is to enrol by it, whatever else is wrong.
+    let had_token = withdraw(home, &name)?;
     let file = peer_file(&home.folder, &name);
     let text = std::fs::read_to_string(&file).ok();
     if let Some(text) = &text {
@@ -160,8 +162,10 @@ fn remove(home: &Home, name: &str) -> Result<(), Failure> {
         remove_file(&file).map_err(Failure::failed)?;
     }
     // Others may need it: what is to be forwarded to it, who takes its place.
-    check_or(home, || text.iter().try_for_each(|text| write_private(&file, text)))?;
-    let had_token = withdraw(home, &name)?;
+    check_or(home, || text.iter().try_for_each(|text| write_private(&file, text))).map_err(|failure| {
+        let hint = "the token is taken back all the same; correct the configuration, then: systemctl reload hawser";
+        if had_token { failure.hint(hint) } else { failure }
+    })?;
     if !had_token && text.is_none() {
         let (config, _) = hawser_config::read(&home.config)?;
         let elsewhere = config.peers.iter().any(|peer| peer.name == name);
@@ -188,6 +192,11 @@ fn rename(home: &Home, old: &str, new: &str) -> Result<(), Failure> {
     let taken = config.peers.iter().map(|peer| &peer.name).chain(keys.invitations.list.iter().map(|one| &one.name));
     if taken.into_iter().any(|name| *name == new) {
         return Err(failed("the second name is taken"));
+    }
+    // Its file may have been edited, and be of a peer with a third name.
+    if to.exists() {
+        let failure = failed(&format!("another peer is in {}", to.display()));
+        return Err(failure.hint("take another name, or give that file its peer's"));
     }
     write_private(&to, &text.replace(&line, &format!("name = \"{new}\"\n"))).map_err(Failure::failed)?;
     remove_file(&from).map_err(Failure::failed)?;

@@ -1,9 +1,11 @@
 //! A hub whose peers are in a real etcd, with TLS and a role: members join by it, serve without it, and forget whom it
 //! revokes. The long cases are in tests/hub. Needs root, and Debian's etcd-server and etcd-client.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::etcd_hub::{Hub, lost, said};
+use crate::etcd_hub::{ETCD, Hub, lost, said};
 use crate::lab::ms;
 use hawser_portal::api::EventKind;
 use rustix::process::Signal;
@@ -123,4 +125,43 @@ fn is_taken_back_at_the_other_member(hub: &Hub, key: &str) {
     let told = said(&hub.hub(1, &["revoke", "--undo", "home"]));
     assert!(told.starts_with("error: take back revocation of home: no key of home is revoked\nhint: "), "{told}");
     hub.admit_home();
+}
+
+#[test]
+fn a_copy_of_etcd_that_is_restored_takes_no_revocation_back() {
+    let mut hub = Hub::new("");
+    hub.admit_home();
+    let key = hub.list(0).peers[0].public_key.clone();
+    let mark = |hub: &Hub| hub.servers.ctl("get /hawser/hub/history --print-value-only");
+    let before = mark(&hub);
+    assert!(before.starts_with("{\"v\":1,\"id\":\""), "{before}");
+    let copy = hub.path("copy.db").display().to_string();
+    hub.servers.ctl(&format!("snapshot save {copy}"));
+    assert_eq!(said(&hub.hub(0, &["revoke", "home"])), "revoked: no member serves home any more\n");
+    for at in 0..2 {
+        hub.wait_for_etcd(at, "the revocation", |etcd| etcd.revoked == 1);
+    }
+    hub.servers.kill(0);
+    for at in 0..2 {
+        hub.wait_for_etcd(at, "etcd to be away", |etcd| !etcd.reached);
+    }
+    restore(&copy, &hub.path("e0"));
+    hub.servers.begin(0);
+    for at in 0..2 {
+        hub.wait_for_etcd(at, "the revocation", |etcd| etcd.reached && etcd.revoked == 1 && etcd.peers == 0);
+        assert!(!hub.serves_home(at));
+    }
+    assert_ne!(mark(&hub), before, "whoever comes later is to know that it is a copy");
+    is_taken_back_at_the_other_member(&hub, &key);
+}
+
+/// etcd's server, which has ended, begins with this copy the next time.
+fn restore(copy: &str, folder: &Path) {
+    std::fs::remove_dir_all(folder).expect("it was there");
+    let peer = format!("http://{ETCD}:2380");
+    let mut command = Command::new("etcdctl");
+    command.env("ETCDCTL_API", "3").args(["snapshot", "restore", copy, "--name", "e0", "--data-dir"]).arg(folder);
+    command.args(["--initial-cluster", &format!("e0={peer}"), "--initial-advertise-peer-urls", &peer]);
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -9,7 +9,6 @@ mod copied;
 #[expect(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/etcd.rs"]
 mod etcd;
-#[expect(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/etcd_hub.rs"]
 mod etcd_hub;
 #[cfg(feature = "top")]

@@ -71,6 +71,24 @@ fn a_peer_that_was_removed_has_no_traffic_and_one_that_was_added_has() {
 }
 
 #[test]
+fn a_member_of_a_hub_does_not_announce_who_comes_by_the_key_of_one_that_went() {
+    let lab = Lab::new("psk", "");
+    lab.edit("remote.toml", "[tun]\n", "[hub]\n[tun]\n");
+    lab.edit("remote.toml", "\"fd77::2/128\"", "\"fd77::2/128\", \"10.98.0.0/16\"");
+    let (_local, remote) = lab.start_both();
+    remote.wait_for_routes(&lab, &[("10.98.0.0", true)], is_routed);
+    // With another preshared key it is another peer, and this one does not come.
+    lab.write("psk", &PrivateKey::generate().expect("randomness").to_base64());
+    let (without, with) = ("name = \"home\"\n", "name = \"home\"\npreshared_key_file = \"psk\"\n");
+    lab.edit("remote.toml", without, with);
+    remote.signal(Signal::HUP);
+    remote.wait_for_routes(&lab, &[("10.98.0.0", false)], is_routed);
+    lab.edit("remote.toml", with, without);
+    remote.signal(Signal::HUP);
+    remote.wait_for_routes(&lab, &[("10.98.0.0", true)], is_routed);
+}
+
+#[test]
 fn a_metric_changes_the_tier_at_both_ends() {
     let lab = Lab::new("metric", "");
     let (local, remote) = lab.start_both();

@@ -41,6 +41,27 @@ fn flows_of_a_higher_priority_leave_first_and_the_others_are_not_starved() {
 }
 
 #[test]
+fn what_waits_at_a_lower_priority_has_its_turn_where_the_last_of_a_higher_one_is_dropped() {
+    let mut bench = Bench::new(QueueParams::default());
+    let higher = enqueue_at(&mut bench, 1, 1);
+    enqueue_at(&mut bench, 1, 1);
+    let lower = enqueue_at(&mut bench, 2, 0);
+    for _ in 0..3 {
+        enqueue_at(&mut bench, 2, 0);
+    }
+    let mut pull_at = |ms: u32, skips: bool| {
+        bench.now = Time::ZERO + MS * ms;
+        let choose = &mut |view: &FlowView| if skips && view.bucket == higher { Choice::Skip } else { segments(1) };
+        bench.pull(choose).map(|pulled| pulled.bucket)
+    };
+    assert_eq!(pull_at(10, false), Some(higher));
+    assert_eq!(pull_at(60, true), Some(lower), "all are served meanwhile: it is no outage");
+    assert_eq!(pull_at(115, false), Some(lower));
+    assert_eq!(bench.dropped.iter().map(|dropped| dropped.bucket).collect::<Vec<_>>(), [higher]);
+    bench.drain();
+}
+
+#[test]
 fn a_flow_that_wakes_with_another_priority_changes_its_place() {
     let mut bench = Bench::new(QueueParams::default());
     for (one, other) in [(-3, 3), (3, -3), (0, 0), (1, 2)] {

@@ -86,6 +86,9 @@ fn keys_of_a_crossing_initiation_only_open_and_change_no_label() {
     keyring.note_opened(at(20), KeyId(2));
     assert!(keyring.crosses(at(30), at(15)), "answered before the peer was heard under ours");
     assert!(!keyring.crosses(at(30), at(21)), "a later handshake");
+    keyring.install(at(40), keys(4, at(40), true), TIMEOUT);
+    keyring.note_opened(at(30_050), KeyId(4));
+    assert!(!keyring.crosses(at(30_070), at(30_040)), "a later one, though the peer was not heard before");
 }
 
 #[test]

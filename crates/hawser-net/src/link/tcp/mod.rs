@@ -40,7 +40,7 @@ use super::{Link, LinkError, PathError, RecvBatch, Refusal, SendBatch, SendOutco
 use accept_limit::AcceptLimit;
 use receive::Held;
 use stream::{Phase, Stream};
-use tls::Party;
+use tls::{PART_MOST, Party};
 use tls_acceptor::TlsAcceptor;
 
 /// A connection that came must prove that it holds a known key within this time.
@@ -126,6 +126,8 @@ pub struct TcpLink {
     /// What streams begin TLS with.
     party: Option<Party>,
     epoll: OwnedFd,
+    /// Always readable: it stands for `epoll` while there is more to hand out.
+    readable: OwnedFd,
     streams: HashMap<u64, Stream>,
     by_remote: HashMap<SocketAddr, u64>,
     next_key: u64,
@@ -163,6 +165,7 @@ impl TcpLink {
             listener: opened.listener,
             party,
             epoll: opened.epoll,
+            readable: opened.readable,
             streams: HashMap::new(),
             by_remote: HashMap::new(),
             next_key: LISTENER + 1,
@@ -176,7 +179,7 @@ impl TcpLink {
             news: VecDeque::new(),
             stale: Vec::new(),
             ready: VecDeque::new(),
-            scratch: vec![0; super::RECV_BUFFER_BYTES].into_boxed_slice(),
+            scratch: vec![0; super::RECV_BUFFER_BYTES + PART_MOST].into_boxed_slice(),
             held: None,
             next_timer: Instant::now() + LOOK_OVER,
             opts,
@@ -222,7 +225,8 @@ impl TcpLink {
         self.called.remove(&remote);
     }
 
-    /// Whether there is more to receive that no descriptor tells of.
+    /// Whether there is more to receive at once: it was read already, or seen to be ready. The descriptor is readable
+    /// then.
     pub fn has_more(&self) -> bool {
         self.held.is_some() || !self.ready.is_empty()
     }
@@ -405,8 +409,9 @@ impl Link for TcpLink {
 }
 
 impl AsFd for TcpLink {
-    /// Readable while anything is to be done.
+    /// Readable while anything is to be done. Asked for before each wait: it is another one while
+    /// [`TcpLink::has_more`].
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
+        if self.has_more() { self.readable.as_fd() } else { self.epoll.as_fd() }
     }
 }

@@ -87,10 +87,6 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
         && let Some(end) = stream.fill(&mut link.scratch)?
     {
         link.held = Some(Held { key, start: 0, end });
-        // TLS may have opened more than there was room for, and no descriptor tells of that.
-        if end == link.scratch.len() {
-            link.ready.push_back((key, EventFlags::IN));
-        }
     }
     if stream.handshake_is_over() {
         link.news.push_back(StreamNews::Up(stream.remote));

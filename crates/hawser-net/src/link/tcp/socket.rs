@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -24,6 +25,7 @@ pub(super) struct Opened {
     pub(super) local: SocketAddr,
     pub(super) index: Option<u32>,
     pub(super) epoll: OwnedFd,
+    pub(super) readable: OwnedFd,
 }
 
 /// Opens what a link needs before there is any stream. A link that calls tries its options out, so that what is wrong
@@ -32,6 +34,8 @@ pub(super) fn open(opts: &TcpOpts) -> Result<Opened, LinkError> {
     let (socket, index) = bound(opts, opts.local)?;
     let epoll = epoll::create(CreateFlags::CLOEXEC)
         .map_err(|errno| LinkError::Socket { step: "open epoll", source: errno.into() })?;
+    let readable = eventfd(1, EventfdFlags::CLOEXEC)
+        .map_err(|errno| LinkError::Socket { step: "open eventfd", source: errno.into() })?;
     Info::of(&socket).map_err(|source| match source.raw_os_error() {
         Some(libc::ENOPROTOOPT) => {
             LinkError::TooOld { step: "read TCP_INFO", kernel: kernel_release(), since: INFO_SINCE, source }
@@ -39,14 +43,14 @@ pub(super) fn open(opts: &TcpOpts) -> Result<Opened, LinkError> {
         _ => LinkError::Socket { step: "read TCP_INFO", source },
     })?;
     if !opts.listens {
-        return Ok(Opened { listener: None, local: opts.local, index, epoll });
+        return Ok(Opened { listener: None, local: opts.local, index, epoll, readable });
     }
     let backlog = i32::try_from(PENDING_MAX).unwrap_or(i32::MAX);
     socket.listen(backlog).map_err(|source| LinkError::Bind { local: opts.local, source })?;
     epoll::add(&epoll, &socket, EventData::new_u64(LISTENER), EventFlags::IN)
         .map_err(|errno| LinkError::Socket { step: "wait for connections", source: errno.into() })?;
     let local = local_of(&socket)?;
-    Ok(Opened { listener: Some(socket), local, index, epoll })
+    Ok(Opened { listener: Some(socket), local, index, epoll, readable })
 }
 
 /// Begins a call of `remote`.

@@ -33,6 +33,9 @@ pub(super) const FIRST_BYTE: u8 = 0x16;
 /// A record of TLS is opened only when all of it came: short ones cost 22 bytes each and make a slow path wait less, in
 /// bytes.
 const RECORD_MOST: usize = 4096;
+/// What rustls keeps of a record whose end has not come, at most, in bytes: it takes records as long as TLS 1.2 has
+/// them (RFC 5246 section 6.2.3), and their headers.
+pub(super) const PART_MOST: usize = 16_384 + 2_048 + 5;
 
 /// What a link's streams begin TLS with. Made once for a link; shared by its streams.
 #[derive(Debug, Clone)]
@@ -95,15 +98,19 @@ pub(super) fn listener_of(provider: CryptoProvider, own: CertifiedKey) -> Result
 }
 
 impl Tls {
-    /// Receives: what was inside, into `buffer`; 0 at the end of the stream.
+    /// Receives: what was inside, into `buffer`, which is longer than [`PART_MOST`]; 0 at the end of the stream.
     pub(super) fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
         // What came along with the end of the handshake no descriptor tells of.
         let mut count = self.inside(buffer)?;
-        while count < buffer.len() {
-            match self.0.read_tls(&mut &*socket) {
+        // Nor of what is opened and finds no room: no more is received than has room when it is opened. It is received
+        // bytes that count, as a stranger may send records with nothing inside for ever.
+        let mut most = (buffer.len() - count).saturating_sub(PART_MOST) as u64;
+        while most > 0 {
+            match self.0.read_tls(&mut socket.take(most)) {
                 Ok(0) if count == 0 => return Ok(0),
                 Ok(0) => break,
-                Ok(_) => {
+                Ok(received) => {
+                    most -= received as u64;
                     self.0.process_new_packets().map_err(io::Error::other)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && count > 0 => break,
@@ -116,7 +123,7 @@ impl Tls {
             count += self.inside(&mut buffer[count..])?;
         }
         self.flush(socket)?;
-        Ok(count)
+        if count > 0 { Ok(count) } else { Err(io::ErrorKind::WouldBlock.into()) }
     }
 
     /// What was received and opened; 0 where there is nothing.
@@ -211,5 +218,43 @@ impl ServerCertVerifier for Anybody {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         tls_provider::SCHEMES.to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    /// Two sessions that agreed on keys, each with its end of a connection. The first writes records as long as any
+    /// are.
+    fn agreed() -> [(Tls, Socket); 2] {
+        let mut config = caller_of(tls_provider::of_caller()).unwrap();
+        config.max_fragment_size = None;
+        let remote = IpAddr::from([127, 0, 0, 1]);
+        let mut caller = Party::Caller(Arc::new(config), None).session(remote).unwrap();
+        let mut listener = Party::listener().unwrap().session(remote).unwrap();
+        let (one, two) = Socket::pair(Domain::UNIX, Type::STREAM.nonblocking(), None).unwrap();
+        while !(caller.handshake_step(&one).unwrap() & listener.handshake_step(&two).unwrap()) {}
+        [(caller, one), (listener, two)]
+    }
+
+    #[test]
+    fn nothing_that_was_opened_is_left_behind() {
+        let [(mut caller, one), (mut listener, two)] = agreed();
+        let sent: Vec<u8> = (0..400_000).map(|at| (at / 100) as u8).collect();
+        caller.0.writer().write_all(&sent).unwrap();
+        // No number of whole records fills it.
+        let (mut buffer, mut got) = (vec![0; 60_000], Vec::new());
+        while got.len() < sent.len() {
+            caller.flush(&one).unwrap();
+            match listener.read(&two, &mut buffer) {
+                Ok(count) => got.extend_from_slice(&buffer[..count]),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+            assert_eq!(listener.inside(&mut [0]).unwrap(), 0, "after {} bytes", got.len());
+        }
+        assert!(got == sent, "it is what was sent");
     }
 }

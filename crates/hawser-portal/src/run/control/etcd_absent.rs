@@ -86,6 +86,8 @@ impl Serving<'_> {
 
     pub(in crate::run::control) async fn check_etcd(&mut self) {}
 
+    pub(in crate::run::control) fn hear_of_claims_anew(&mut self, _: &[PublicKey]) {}
+
     pub(in crate::run::control) fn note_owned(&mut self, _: &Peer, _: Option<Epoch>) {}
 
     pub(in crate::run::control) fn tell_etcd(&mut self, _: &mut Status, _: &State) {}

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use hawser_config::{Config, MarkKinds, Peer, PeerName, PresharedKey, PublicKey};
+use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_core::units::PeerId;
 
 use crate::run::messages::Reload;
@@ -86,6 +87,11 @@ impl Places {
         Some(PeerId(at as u32))
     }
 
+    /// The peer that has this key.
+    pub fn keyed(&self, key: &CoreKey) -> Option<&Peer> {
+        self.0.iter().flatten().find(|peer| *peer.public_key.as_bytes() == key.0)
+    }
+
     /// All peers' keys and places.
     #[cfg(feature = "etcd")]
     pub fn keys(&self) -> impl Iterator<Item = (PublicKey, PeerId)> {
@@ -110,6 +116,13 @@ impl Places {
             }
         }
         reload
+    }
+
+    /// The keys of those that go when these peers are taken over; somebody else may have the same one then.
+    pub fn gone(&self, peers: &[Peer]) -> Vec<PublicKey> {
+        let new = by_identity(peers);
+        let known = self.0.iter().flatten();
+        known.filter(|known| !new.contains_key(&identity(known))).map(|known| known.public_key).collect()
     }
 
     /// Takes over the new peers, and tells what the core is to do for it.
@@ -233,5 +246,19 @@ mod tests {
         assert_eq!(follow(&[TWO, THREE]), (vec![0], vec![], vec![0]));
         assert_eq!(follow(&[(1, "10.9.0.0/16", ""), THREE, ONE]), (vec![], vec![1], vec![2]));
         assert_eq!(follow(&[THREE]), (vec![1, 2], vec![], vec![]));
+    }
+
+    #[test]
+    fn who_has_another_preshared_key_goes_and_comes_back_as_another_one() {
+        let old = config("10.77.0.1/24", 0, &[ONE, TWO]).peers;
+        let mut places = Places::new(&old);
+        let mut new = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]).peers;
+        assert_eq!(places.gone(&new), []);
+        new[0].preshared_key_file = Some("psk".into());
+        assert_eq!(places.gone(&new), [old[0].public_key]);
+        let reload = places.follow(&new, &BTreeMap::new());
+        assert_eq!((reload.removed, reload.added.len()), (vec![PeerId(0)], 2));
+        assert_eq!(places.gone(&new), []);
+        assert_eq!(places.gone(&new[1..]), [old[0].public_key]);
     }
 }

@@ -376,7 +376,7 @@ impl<'a> Serving<'a> {
 
     /// What is to be known of the core, and nothing else is to be done for.
     fn tell(&self, event: &Event) {
-        let Some(peer) = tell::peer_of(event) else { return };
+        let Some(peer) = event.peer() else { return };
         let link = |link: LinkId| self.plans.iter().find(|plan| plan.id == link).map_or("", |plan| plan.name.as_str());
         if let Some((kind, cause)) = tell::core_event(event, self.name(peer), link) {
             self.told.note(kind, self.name(peer), "", &cause);

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hawser_config::{Config, Peer};
+use hawser_config::{Config, Peer, PublicKey};
 use hawser_net::netcfg::{
     Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
 };
@@ -72,11 +72,15 @@ impl System {
                 "cleaned up after a killed portal"
             );
         }
+        Ok(Self::new(net, cleaned_up))
+    }
+
+    fn new(net: NetConfig, cleaned_up: bool) -> Self {
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
         let tried = Instant::now();
         let (tun, takeover, announcements) = (None, None, Announcements::default());
-        Ok(Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, cleaned_up })
+        Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, cleaned_up }
     }
 
     /// Whether a killed portal had left something.
@@ -127,10 +131,14 @@ impl System {
         self.beyond.let_answers_in(&mut self.net, config).await;
     }
 
+    /// Peers with these keys go, and are announced no more: whoever comes by one of them comes as nobody. Its routes go
+    /// with the next [`Self::reconfigure`].
+    pub fn forget(&mut self, gone: &[PublicKey]) {
+        self.announcements.retain(|key, _| !gone.contains(key));
+    }
+
     fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
         self.places.let_past(config);
-        // Who goes is announced no more, and comes back as nobody.
-        self.announcements.retain(|key, _| config.peers.iter().any(|peer| peer.public_key == *key));
         let mut wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
@@ -161,7 +169,7 @@ impl System {
         }
         // Others flush nftables when their own rules are read anew: ours come back with a reload.
         let comes = |change: &&Change| matches!(change, Change::Nft(_)) || !old.contains(change);
-        self.missing.retain(|change| self.wanted.contains(change));
+        self.missing.retain(|change| self.wanted.contains(change) && !comes(&change));
         for change in self.wanted.iter().filter(comes) {
             if let Err(error) = self.net.apply(change.clone()).await {
                 tracing::warn!(%change, %error, "not set, it is tried again");
@@ -355,6 +363,8 @@ fn link_interface<'e>(event: &'e LinkEvent, plans: &[SocketPlan]) -> Option<&'e 
 
 #[cfg(test)]
 mod tests {
+    use hawser_net::netcfg::{NftChain, NftName, NftTable};
+
     use super::*;
 
     fn config(tun: &str, allowed: &str) -> Config {
@@ -364,6 +374,12 @@ mod tests {
              public_key = \"{key}\"\nallowed_ips = [{allowed}]\n"
         );
         Config::parse(&text, "test.toml").expect("a right configuration")
+    }
+
+    /// Of a portal that has set nothing.
+    fn system(folder: &Path) -> System {
+        let instance = InstanceName::new("none").expect("a name");
+        System::new(NetConfig::new(folder, &instance).expect("a journal"), false)
     }
 
     fn said(config: &Config, mtus: &Mtus) -> Vec<String> {
@@ -388,6 +404,38 @@ mod tests {
                 "route fd77::2/128 out of interface 5",
             ]
         );
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_table_that_nftables_refuses_is_tried_again_once_however_often_it_was_wanted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut system = system(folder.path());
+        // Whoever asks, and whether `nft` is there or not: this is no rule.
+        let chain = NftChain { name: "none".to_owned(), hook: None, rules: vec!["no rule".to_owned()] };
+        let table = Change::Nft(NftTable { name: NftName::of_tun("none"), sets: Vec::new(), chains: vec![chain] });
+        for _ in 0..3 {
+            system.turn_to(vec![table.clone()]).await;
+            assert_eq!(system.missing, std::slice::from_ref(&table));
+        }
+        system.turn_to(Vec::new()).await;
+        assert!(system.missing.is_empty());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_peer_that_went_is_announced_no_more_though_another_has_its_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut system = system(folder.path());
+        let tun = IfIndex::new(5).expect("not zero");
+        let config = config("addresses = [\"10.77.0.1/24\"]\n[hub]", "\"192.168.8.0/24\"");
+        let key = config.peers[0].public_key;
+        system.announcements.insert(key, 7);
+        let routes = |system: &mut System| {
+            let wanted = system.wanted_by(&config, tun).expect("it can be written");
+            wanted.iter().filter(|change| matches!(change, Change::Route(_))).count()
+        };
+        assert_eq!(routes(&mut system), 1);
+        system.forget(&[key]);
+        assert_eq!(routes(&mut system), 0);
     }
 
     #[test]

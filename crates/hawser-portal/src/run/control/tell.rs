@@ -1,7 +1,7 @@
 //! What the log, and the memory of events, are told of what happens outside of paths.
 
 use hawser_core::endpoint::Event;
-use hawser_core::units::{LinkId, PeerId};
+use hawser_core::units::LinkId;
 
 use super::status;
 use super::told::Told;
@@ -10,24 +10,6 @@ use crate::api::EventKind;
 /// Bytes in a MB and a GB, as data caps are counted.
 const MEGA: f64 = 1e6;
 const GIGA: f64 = 1e9;
-
-/// Whose event it is, where it is one that is told.
-pub fn peer_of(event: &Event) -> Option<PeerId> {
-    match event {
-        Event::Session { peer, .. }
-        | Event::OtherVersion { peer, .. }
-        | Event::TrainsLost { peer, .. }
-        | Event::Refused { peer, .. }
-        | Event::Closed { peer }
-        | Event::Silent { peer }
-        | Event::KeysOver { peer, .. } => Some(*peer),
-        Event::PeerMtu { .. }
-        | Event::Enrolment { .. }
-        | Event::Keys { .. }
-        | Event::HubSaid { .. }
-        | Event::Holds { .. } => None,
-    }
-}
 
 /// Tells the log; what is to be remembered, and why it happened.
 pub fn core_event<'a>(event: &Event, peer: &str, link: impl Fn(LinkId) -> &'a str) -> Option<(EventKind, String)> {

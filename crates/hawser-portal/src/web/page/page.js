@@ -116,6 +116,20 @@ async function seen(status) {
   await follow(status.events_latest);
 }
 
+/**
+ * Events, oldest first, with those that came since: as the portal itself counts them, one that happened again takes the
+ * place of the last of its peer and path, where that is of its kind.
+ */
+function told(old, fresh) {
+  const all = [...old];
+  for (const one of fresh) {
+    const last = all.findLastIndex((other) => other.peer === one.peer && other.path === one.path);
+    if (one.count > 1 && last >= 0 && all[last].kind === one.kind) all.splice(last, 1);
+    all.push(one);
+  }
+  return all;
+}
+
 let following = false;
 /** Fetches the events that are new, one fetch at a time: the next status asks for what came meanwhile. */
 async function follow(newest) {
@@ -125,12 +139,7 @@ async function follow(newest) {
   try {
     const { events: fresh, latest: now } = await get(`/api/events?since=${newest < latest ? 0 : latest}`);
     const old = now < latest ? [] : state.events.filter((one) => !fresh.some((other) => other.seq === one.seq));
-    // One that is told again, with a higher count, takes the place of what it counted.
-    for (const told of fresh.filter((one) => one.count > 1)) {
-      const at = old.findLastIndex((one) => one.kind === told.kind && one.peer === told.peer && one.path === told.path);
-      if (at >= 0) old.splice(at, 1);
-    }
-    state.events = [...old, ...fresh].slice(-512);
+    state.events = told(old, fresh).slice(-512);
   } finally { following = false; }
   events(state.events, find("all-events").checked);
 }

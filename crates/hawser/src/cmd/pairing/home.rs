@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hawser_config::{DEFAULT_FILE, DEFAULT_SOCKET, DEFAULT_STATE_DIR};
+use hawser_config::{DEFAULT_FILE, DEFAULT_SOCKET, DEFAULT_STATE_DIR, Portal};
 
 /// Of the private key, beside the configuration.
 const KEY_FILE: &str = "private.key";
@@ -27,11 +27,16 @@ impl Home {
     /// As the configuration says. Where there is none that can be read, the usual one's are where the system has such
     /// files, and another one's are beside it.
     pub fn of(config: &Path) -> Self {
+        Self::by(config, hawser_config::read(config).ok().map(|(read, _)| read.portal))
+    }
+
+    /// The same by what was read of it; none where it cannot be.
+    fn by(config: &Path, portal: Option<Portal>) -> Self {
         let folder = config.parent().unwrap_or(Path::new("")).to_owned();
-        let (socket, state) = match hawser_config::read(config) {
-            Ok((read, _)) => (read.portal.socket, read.portal.state_dir),
-            Err(_) if config == Path::new(DEFAULT_FILE) => (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into()),
-            Err(_) => {
+        let (socket, state) = match portal {
+            Some(portal) => (portal.socket, portal.state_dir),
+            None if config == Path::new(DEFAULT_FILE) => (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into()),
+            None => {
                 let folder = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
                 (folder.join("hawser.sock"), folder.join("state"))
             }
@@ -75,7 +80,8 @@ mod tests {
         let file = folder.path().join("site.toml");
         let places = |home: Home| (home.socket, home.state);
         assert_eq!(places(Home::of(&file)), (folder.path().join("hawser.sock"), folder.path().join("state")));
-        let usual = places(Home::of(Path::new(DEFAULT_FILE)));
+        // This machine may have such a file, with places of its own.
+        let usual = places(Home::by(Path::new(DEFAULT_FILE), None));
         assert_eq!(usual, (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into()));
         let portal = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n";
         let rest = "[tun]\naddresses = [\"10.77.0.1/24\"]\n";

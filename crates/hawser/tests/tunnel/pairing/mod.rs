@@ -1,6 +1,7 @@
 //! `serve`, `join`, `leave` and `peer`, as they are typed: from two hosts with nothing to a bond, and back.
 
 mod bond;
+mod edited;
 mod refused;
 mod undone;
 mod wrong;

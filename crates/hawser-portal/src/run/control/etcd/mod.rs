@@ -82,6 +82,7 @@ impl Seed {
             reach: reach::Told::default(),
             enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
+            lost: Arc::default(),
             detector: failure_detector::FailureDetector::default(),
             meter: Meter { bytes: 0, at: Instant::now() },
         }
@@ -138,6 +139,8 @@ pub struct Store {
     enrolling: enrolling::Desk,
     /// What of claims was passed on.
     heard: BTreeMap<PublicKey, Seen>,
+    /// Revocations that etcd had lost, which were passed on last.
+    lost: Arc<BTreeMap<PublicKey, PeerName>>,
     /// Who of the other members answers.
     detector: failure_detector::FailureDetector,
     meter: Meter,
@@ -174,8 +177,9 @@ impl Store {
     }
 
     fn remember_with(&self, pending: BTreeMap<PublicKey, PeerName>) {
-        let View { roster, cluster, revision, .. } = &self.view;
-        self.cache.write(&Cache { roster: (**roster).clone(), pending, cluster: *cluster, revision: *revision });
+        let View { roster, cluster, revision, history, .. } = &self.view;
+        let (roster, history) = ((**roster).clone(), history.clone());
+        self.cache.write(&Cache { roster, pending, cluster: *cluster, revision: *revision, history });
     }
 
     fn status(&self) -> EtcdStatus {

@@ -1,10 +1,13 @@
-//! `hawser hub revoke`: here at once, at the other members as soon as etcd has it; and that taken back.
+//! `hawser hub revoke`: here at once, at the other members as soon as etcd has it; and that taken back. What another
+//! etcd lost of it is written there anew.
 //!
 //! A revocation is on the disk before anything follows from it: a member that dies in between knows it when it starts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hawser_config::{PeerName, PublicKey};
+use hawser_etcd::driver::View;
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -52,6 +55,31 @@ impl Serving<'_> {
 }
 
 impl Store {
+    /// What is known from now on. A copy that was restored has forgotten who was revoked since, and has them as peers:
+    /// before these are served that is to be written there. Once alone, so that somebody may take it back.
+    pub(super) fn follow(&mut self, view: View) {
+        self.view = view;
+        let lost = self.view.lost.clone();
+        if !Arc::ptr_eq(&lost, &self.lost) {
+            if !lost.is_empty() {
+                tracing::warn!(revoked = lost.len(), "etcd lost revocations: they are written there anew");
+            }
+            self.handle.want(|own| {
+                let before = own.revoked.len();
+                own.revoked.extend(lost.iter().map(|(key, name)| (*key, name.clone())));
+                own.revoked.len() != before
+            });
+            self.lost = lost;
+        }
+        let state = &self.view.state;
+        // Once it is there, somebody may take it back there.
+        self.handle.want(|own| {
+            let before = own.revoked.len();
+            own.revoked.retain(|key, _| !state.is_revoked(key));
+            own.revoked.len() != before
+        });
+    }
+
     /// Writes a revocation down, and only then acts: whom the member serves follows from what is pending.
     ///
     /// # Errors
@@ -98,7 +126,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::{Arc, Mutex, mpsc};
+    use std::sync::{Mutex, mpsc};
     use std::time::Duration;
 
     use hawser_config::Config;
@@ -175,6 +203,25 @@ mod tests {
             assert_eq!(store.whom_to_revoke("home", None), whom.map(|number| (home(), key(number))));
             assert_eq!(store.whom_to_revoke("home", Some(&key(3).to_string())), Ok((home(), key(3))));
         }
+    }
+
+    #[tokio::test]
+    async fn whom_a_restored_copy_revokes_no_more_is_not_served_until_that_is_taken_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = store(folder.path(), |_, _| Ok(()));
+        let served = |store: &mut Store| store.joined().peers.iter().map(|peer| peer.name.clone()).collect::<Vec<_>>();
+        let allowed_ips = vec!["10.1.0.0/16".parse().expect("a network")];
+        let mut copy = store.view.clone();
+        copy.roster =
+            Arc::new(Roster { peers: vec![HubPeer { name: home(), key: key(1), allowed_ips }], ..Roster::default() });
+        copy.lost = Arc::new(BTreeMap::from([(key(1), home())]));
+        for again in [false, true] {
+            store.follow(copy.clone());
+            assert_eq!((served(&mut store), store.handle.pending().len()), (Vec::new(), 1), "again: {again}");
+        }
+        store.forget_pending(&key(1)).await.expect("it is forgotten");
+        store.follow(copy);
+        assert_eq!(served(&mut store), [home()]);
     }
 
     #[tokio::test]

@@ -57,18 +57,12 @@ impl Serving<'_> {
     /// etcd says something else, or is reached no more.
     pub(super) async fn on_view(&mut self, view: View) {
         let Some(store) = &mut self.store else { return };
-        store.view = view;
+        store.follow(view);
         if let Some(news) = store.reach.news(&store.view.reach) {
             let (kind, cause) = news.tell();
             self.told.note(kind, "", "", &cause);
         }
         let state = store.view.state.clone();
-        // Once it is there, somebody may take it back there.
-        store.handle.want(|own| {
-            let before = own.revoked.len();
-            own.revoked.retain(|key, _| !state.is_revoked(key));
-            own.revoked.len() != before
-        });
         store.detector.follow(&state, &store.own);
         self.tell_missed();
         self.hear_of_claims();
@@ -104,11 +98,12 @@ impl Serving<'_> {
         if !came.is_empty() || !gone.is_empty() {
             tracing::info!(came = came.join(", "), gone = gone.join(", "), "peers of the hub changed");
         }
-        // Whoever came may have been claimed elsewhere.
-        if let Some(store) = &mut self.store {
-            let here: BTreeSet<PublicKey> = self.places.keys().map(|(key, _)| key).collect();
-            store.heard.retain(|key, _| here.contains(key));
-        }
+    }
+
+    /// Peers with these keys went; whoever came, by one of them too, may have been claimed elsewhere.
+    pub(in crate::run::control) fn hear_of_claims_anew(&mut self, gone: &[PublicKey]) {
+        let Some(store) = &mut self.store else { return };
+        store.heard.retain(|key, _| !gone.contains(key));
         self.hear_of_claims();
     }
 

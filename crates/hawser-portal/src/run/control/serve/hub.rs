@@ -54,8 +54,8 @@ impl Serving<'_> {
     }
 
     /// A member is something else to a peer.
-    async fn on_announced(&mut self, Announced { peer, announcement, epoch }: Announced) {
-        let Some(peer) = self.places.peer(peer).cloned() else { return };
+    async fn on_announced(&mut self, Announced { key, announcement, epoch }: Announced) {
+        let Some(peer) = self.places.keyed(&key).cloned() else { return };
         let metric = metric(announcement, epoch);
         // The routes first: packets wait for them.
         self.system.announce(&self.config, &peer, metric).await;

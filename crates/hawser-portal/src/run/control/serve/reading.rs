@@ -19,6 +19,13 @@ use crate::run::{Host, kill_switch, plan, terms};
 impl Serving<'_> {
     /// The configuration is read again; whether it could be.
     pub(super) async fn read_again(&mut self, host: &mut impl Host<(Config, Keys)>) -> bool {
+        let is_read = self.take_in(host).await;
+        self.command([Command::Invitations(self.enrolments.core())]);
+        is_read
+    }
+
+    /// The same; the packet thread is not told yet who may enrol.
+    async fn take_in(&mut self, host: &mut impl Host<(Config, Keys)>) -> bool {
         let read = host.reload();
         let is_read = read.is_some();
         if let Some((config, Keys { preshared, invitations, .. })) = read {
@@ -26,7 +33,6 @@ impl Serving<'_> {
             self.reload(&config, &preshared).await;
             self.keep(preshared);
             self.enrolments.follow(invitations);
-            self.command([Command::Invitations(self.enrolments.core())]);
         }
         host.ready(&self.summary());
         is_read
@@ -38,11 +44,13 @@ impl Serving<'_> {
         if self.enrols_in_etcd(id, key, &invitation, public) {
             return;
         }
-        // Answered as bound once the peer is known: that order is the channel's.
         if self.enrolments.admit(id, key, &invitation, &public) {
-            let was_peer = self.config.peers.iter().any(|peer| peer.public_key == public);
-            let is_peer = self.read_again(host).await || was_peer;
+            self.take_in(host).await;
+            // A configuration that was read may still wait for a restart with its peers.
+            let is_peer = self.config.peers.iter().any(|peer| peer.public_key == public);
             self.enrolments.settle(id, is_peer);
+            // Answered as bound once the peer is known, and only if it is one: that order is the channel's.
+            self.command([Command::Invitations(self.enrolments.core())]);
         }
     }
 
@@ -105,7 +113,9 @@ impl Serving<'_> {
         let old = std::mem::replace(&mut self.config, effective);
         self.names.follow(&self.config.peers, Instant::now());
         self.peers = self.names.fill(&self.config.peers);
+        let gone = self.places.gone(&self.peers);
         let mut reload = self.places.follow(&self.peers, preshared);
+        self.system.forget(&gone);
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
             reload.rules = Some(terms::rules(&self.config));
         }
@@ -119,6 +129,7 @@ impl Serving<'_> {
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
         }
+        self.hear_of_claims_anew(&gone);
         old
     }
 }
