@@ -53,6 +53,9 @@ pub enum NameError {
     /// It would be taken for an unfinished file.
     #[error("take name: it ends in {PART} or {MAP}, as unfinished files do")]
     Suffix,
+    /// The receiver has one folder: another file is to have its name there.
+    #[error("take name: a file before it in the offer has the same name")]
+    Twice,
 }
 
 /// A file of an offer; of one whose name is not taken why, and its size.

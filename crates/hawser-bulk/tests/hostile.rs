@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::{BlockId, ChunkId, FileInfo, FileName};
+use hawser_bulk::layout::{BlockId, ChunkId, FileInfo, FileName, NameError};
 use hawser_bulk::receiver::{Event, MOST_ANSWER, MOST_SESSIONS, Receiver, WINDOW};
 use hawser_bulk::sender::{self, Call, Called, End, Law, SendPlan, Sender};
 use hawser_bulk::trust::{Trust, offer};
@@ -147,6 +147,29 @@ fn who_breaks_a_rule_is_told_to_go() {
             .any(|(number, (_, datagram))| matches!(opened(&keys, number, datagram), Frame::Close(Reason::Protocol)));
         assert_eq!(closed, !good, "{what}");
     }
+}
+
+#[test]
+fn the_second_file_of_a_name_is_refused_and_the_first_one_taken() {
+    let file = |modified| Ok(FileInfo { name: FileName::new(b"file").expect("a name"), size: 1000, modified });
+    let mut receiver: Receiver<u8> = Receiver::new(trust(), true);
+    let keys = call(&mut receiver, 1);
+    let offer = says(&Message::Offer { chunk: 1000, files: vec![file(1), file(2)] });
+    assert!(receiver.handle_datagram(at(2), 1, host(), &sealed(&keys, 0, &offer), &mut chance(0)));
+    let Some(Event::Offer(session, files)) = receiver.poll_event() else { panic!("it is offered") };
+    assert_eq!(files, [file(1), Err((NameError::Twice, 1000))]);
+    // Whoever opens files says nothing of a name that is none.
+    receiver.answer(session, vec![(Verdict::Good, Have::default()); 2]);
+    let (mut said, mut expected): (Vec<u8>, Vec<u8>) = Default::default();
+    for (number, (_, mut datagram)) in (0..).zip(answers(&mut receiver, at(20))) {
+        if let Frame::Control { piece, .. } = opened(&keys, number, &mut datagram) {
+            said.extend(piece);
+        }
+    }
+    for (file, verdict) in [(0, Verdict::Good), (1, Verdict::Name)] {
+        Message::Answer(file, verdict, Have::default()).write(&mut expected);
+    }
+    assert_eq!(said, expected);
 }
 
 #[test]

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use etherparse::PacketBuilder;
 use hawser_core::units::Time;
+use hawser_scion::conn::WayBack;
 use hawser_scion::select::Criterion;
 use hawser_scion::{EndpointAddr, IsdAs, Path};
 use hawser_shim::compress::{Compression, Datagrams, Expanded, Offload};
-use hawser_shim::engine::{By, ConnId, Control, Engine, EngineOpts, Notice, Outside, OwnAddresses, Sent, Via};
+use hawser_shim::engine::{
+    By, ConnId, Control, Engine, EngineOpts, NotOpened, Notice, Outside, OwnAddresses, Sent, Via,
+};
 use hawser_shim::flow::{Direction, FlowTable, Limits, State};
 use hawser_shim::mptcp::Segment;
 use hawser_shim::route::{Addresses, InterfaceIndex};
@@ -94,14 +97,14 @@ impl Outside for Wire {
     fn random(&mut self) -> u64 {
         (self.delivered as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
-    fn open(&mut self, _: ConnId, _: EndpointAddr, _: &Path) -> Option<u16> {
-        Some(1360)
+    fn open(&mut self, _: ConnId, _: EndpointAddr, _: &Path) -> Result<u16, NotOpened> {
+        Ok(1360)
     }
     fn follow(&mut self, _: ConnId, _: &Path) -> Option<u16> {
         Some(1360)
     }
     fn close(&mut self, _: ConnId) {}
-    fn room_back(&mut self, _: EndpointAddr) -> Option<u16> {
+    fn room_back(&mut self, _: WayBack) -> Option<u16> {
         Some(1360)
     }
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
@@ -125,6 +128,11 @@ impl Outside for Wire {
     fn ask(&mut self, _: IsdAs) {}
     fn forget(&mut self, _: IsdAs) {}
     fn tell(&mut self, _: Notice) {}
+}
+
+/// By the only path that there is.
+fn back(end: EndpointAddr) -> By {
+    By::Port(WayBack::new(end, 0))
 }
 
 /// Two engines inside one AS; the client's connection has this end.
@@ -164,7 +172,7 @@ impl Two {
         let heard =
             near.handle_datagram(Time::ZERO, By::Conn(ConnId(0)), self.ends[1], probe.bytes(), &mut self.wires[0]);
         let answer = heard.echo.expect("the client has a flow there");
-        self.engines[1].handle_datagram(Time::ZERO, By::Port, self.conn, answer.bytes(), &mut self.wires[1]);
+        self.engines[1].handle_datagram(Time::ZERO, back(self.conn), self.conn, answer.bytes(), &mut self.wires[1]);
         self.wires[1].used = 0;
     }
 
@@ -179,13 +187,14 @@ impl Two {
             if self.layer4 == Layer4::Tcp {
                 let mut from = self.ends[host];
                 from.host.set_port(if host == 0 { OUTER.0 } else { 80 });
-                assert!(far.handle_segment(Time::ZERO, from, datagram, 0, into));
+                let goes_back = far.handle_segment(Time::ZERO, WayBack::new(from, 0), datagram, 0, into);
+                assert_eq!(goes_back, host == 0, "the client's host chooses the way");
                 continue;
             }
             let (by, from) = match via {
-                Via::Conn(_) => (By::Port, self.conn),
-                Via::Back(to) => {
-                    assert_eq!(*to, self.conn);
+                Via::Conn(_) => (back(self.conn), self.conn),
+                Via::Back(way) => {
+                    assert_eq!(way.end, self.conn);
                     (By::Conn(ConnId(0)), self.ends[1])
                 }
             };

@@ -1,9 +1,11 @@
 //! Messages of the control stream: `type 1 | length 4 | body`.
 
+use std::collections::BTreeSet;
+
 use hawser_core::wire::{Reader, WireError};
 
 use crate::digest::{DIGEST_LEN, Digest};
-use crate::layout::{FileInfo, FileName, MOST_FILES, OfferedFile};
+use crate::layout::{FileInfo, FileName, MOST_FILES, NameError, OfferedFile};
 
 /// Bytes before a message's body.
 pub const MESSAGE_HEAD: usize = 5;
@@ -177,11 +179,13 @@ fn files(from: &mut Reader<'_>) -> Result<Vec<OfferedFile>, WireError> {
     if count == 0 || count > MOST_FILES {
         return Err(WireError::OutOfRange);
     }
-    let mut files = Vec::with_capacity(count);
+    let (mut files, mut names) = (Vec::with_capacity(count), BTreeSet::new());
     for _ in 0..count {
         let (size, modified) = (from.u64()?, from.u64()? as i64);
         let len = usize::from(from.u8()?);
-        let name = FileName::new(from.bytes(len)?);
+        let bytes = from.bytes(len)?;
+        let is_new = names.insert(bytes);
+        let name = FileName::new(bytes).and_then(|name| is_new.then_some(name).ok_or(NameError::Twice));
         files.push(name.map(|name| FileInfo { name, size, modified }).map_err(|fault| (fault, size)));
     }
     Ok(files)
@@ -209,7 +213,6 @@ fn have(from: &mut Reader<'_>) -> Result<Have, WireError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::NameError;
 
     fn written(message: &Message) -> Vec<u8> {
         let mut out = Vec::new();
@@ -255,6 +258,15 @@ mod tests {
         bytes[at..].copy_from_slice(b"../x");
         let Ok(Message::Offer { files, .. }) = Message::decode(&bytes) else { panic!("it is an offer") };
         assert_eq!(files, [Err((NameError::Component, 1))]);
+    }
+
+    #[test]
+    fn the_second_file_of_a_name_is_told_apart() {
+        let file = |name: &[u8], size| Ok(FileInfo { name: FileName::new(name).expect("a name"), size, modified: 0 });
+        let files = vec![file(b"a", 1), file(b"b", 2), file(b"a", 3), file(b"aa", 4)];
+        let decoded = Message::decode(&written(&Message::Offer { chunk: 600, files }));
+        let Ok(Message::Offer { files, .. }) = decoded else { panic!("it is an offer") };
+        assert_eq!(files, [file(b"a", 1), file(b"b", 2), Err((NameError::Twice, 3)), file(b"aa", 4)]);
     }
 
     #[test]

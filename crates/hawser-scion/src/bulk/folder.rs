@@ -47,6 +47,12 @@ impl Folder {
         finished.push_back((info, version, digest));
     }
 
+    /// Forgets a file that got its name: another one is offered as it.
+    pub(super) fn forget(&self, info: &FileInfo) {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.retain(|(known, ..)| known != info);
+    }
+
     /// The digest of a file that got its name in this run, and has not changed since.
     pub(super) fn digest_of(&self, info: &FileInfo) -> Option<Digest> {
         let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,9 +2,10 @@
 //!
 //! 1. [`send`]: one thread for the packets of all paths, one that reads and hashes (`reader.rs`).
 //! 2. [`receive`]: one thread for packets, and one for each session that hashes and writes (`writer.rs`, `part.rs`,
-//!    `folder.rs`).
+//!    `folder.rs`, `ended.rs`).
 //! 3. What happens is told to the caller, who may end it.
 
+mod ended;
 mod folder;
 mod lanes;
 mod order;

@@ -47,6 +47,10 @@ pub enum PartError {
     /// It is not what was sent.
     #[error("its digest is wrong: it is not what was sent")]
     Digest,
+    /// One of the same name, size and time of change was finished before, with another digest: offered once more, this
+    /// one is begun anew.
+    #[error("it is not what was finished before with the same name, size and time: it is begun anew")]
+    Another,
     /// The transfer ended before it was known what is there.
     #[error("the transfer ended")]
     Stopped,
@@ -76,7 +80,7 @@ impl PartError {
     pub(super) fn verdict(&self) -> Verdict {
         match self {
             PartError::Exists => Verdict::Exists,
-            PartError::Busy => Verdict::Busy,
+            PartError::Busy | PartError::Another => Verdict::Busy,
             PartError::Space { .. } => Verdict::Space,
             PartError::Digest => Verdict::Digest,
             PartError::Stopped => Verdict::Stopped,

@@ -24,6 +24,7 @@ use hawser_net::machine;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::ended::{Ended, share};
 use super::folder::Folder;
 use super::part::PartError;
 use super::wake::{Clock, SystemRandom, Wake};
@@ -114,8 +115,7 @@ struct Run<T> {
     teller: Teller,
     wrote: Channel<(SessionId, Wrote)>,
     sessions: BTreeMap<SessionId, Writing>,
-    /// Writers of sessions that are gone.
-    ended: Vec<Writer>,
+    ended: Ended,
     clock: Clock,
     told: Instant,
     /// The socket is full: an answer waits.
@@ -148,7 +148,7 @@ pub fn receive(
         teller: Teller { wrote: teller, wake },
         wrote,
         sessions: BTreeMap::new(),
-        ended: Vec::new(),
+        ended: Ended::default(),
         clock: Clock::start(),
         told: Instant::now(),
         full: false,
@@ -233,7 +233,7 @@ where
         let peer = self.receiver.peer(session).unwrap_or(PublicKey([0; 32]));
         let (folder, teller) = (Arc::clone(&self.folder), self.teller.clone());
         // It finds what those before it were told to write.
-        let writer = Writer::start(session, folder, files.clone(), std::mem::take(&mut self.ended), teller);
+        let writer = Writer::start(session, folder, files.clone(), self.ended.before(&files), teller);
         let writer = writer.map_err(|error| system("start the thread that writes", error))?;
         let flow = (self.tell)(Some(Received::Offer(session, peer, &files)));
         let open = files.len();
@@ -244,11 +244,8 @@ where
     /// A sender that was cut off and calls anew finds its files free: its old session gives way.
     fn end_silent(&mut self, files: &[OfferedFile]) {
         let now = self.clock.now();
-        let name = |file: &OfferedFile| file.as_ref().ok().map(|info| info.name.clone());
-        let offered: Vec<_> = files.iter().filter_map(name).collect();
-        let shares = |writing: &Writing| writing.files.iter().filter_map(name).any(|name| offered.contains(&name));
         let silent = |session: &SessionId| self.receiver.silent_for(now, *session) >= SILENT;
-        let end = self.sessions.iter().filter(|(session, writing)| shares(writing) && silent(session));
+        let end = self.sessions.iter().filter(|(session, writing)| silent(session) && share(&writing.files, files));
         for session in end.map(|(session, _)| *session).collect::<Vec<_>>() {
             self.receiver.stop(Some(session));
             self.retire(session);
@@ -259,8 +256,7 @@ where
     fn retire(&mut self, session: SessionId) -> Option<bool> {
         let mut writing = self.sessions.remove(&session)?;
         writing.writer.end();
-        self.ended.retain(|writer| !writer.is_done());
-        self.ended.push(writing.writer);
+        self.ended.add(writing.files, writing.writer);
         Some(writing.open == 0 && !writing.failed)
     }
 

@@ -114,7 +114,7 @@ struct Work {
     files: Vec<usize>,
     have: Vec<Option<Have>>,
     answered: usize,
-    /// Another transfer has one of them.
+    /// Another transfer has one of them, or the receiver would begin anew with it.
     busy: bool,
     reader: Option<Reader>,
 }
@@ -270,6 +270,8 @@ where
         while let Some(event) = work.sender.poll_event() {
             match event {
                 Event::Answered(file, verdict, have) => self.answered(work, file, verdict, have)?,
+                // What it has of this name is another file: it begins anew when this one is offered once more.
+                Event::Result(_, Verdict::Busy) => work.busy = true,
                 Event::Result(file, verdict) => {
                     self.files[work.files[file]].0 = Some(verdict);
                     self.advanced = Instant::now();

@@ -20,6 +20,8 @@ use crate::conn::{ConnOpts, PathTable, ScionSocket};
 
 /// Sends that should have ended are interrupted.
 const LATE: Duration = Duration::from_secs(30);
+/// A file is taken, and arrives.
+const GOOD: (Verdict, Option<Verdict>) = (Verdict::Good, Some(Verdict::Good));
 
 fn local() -> EndpointAddr {
     "1-ff00:0:110,127.0.0.1:0".parse().expect("an address")
@@ -32,14 +34,14 @@ fn trust() -> Trust {
 /// What is answered to an offer.
 struct Answer {
     after: Duration,
-    /// Each file: whether it is taken, and whether its result is told. A receiver that does not tell one begins anew.
-    files: Vec<(Verdict, bool)>,
+    /// Each file: whether it is taken, and its result, if that is told. A receiver that does not tell one begins anew.
+    files: Vec<(Verdict, Option<Verdict>)>,
 }
 
 /// What is to be said to a session.
 enum Word {
     Answer(SessionId, Vec<(Verdict, Have)>),
-    Result(SessionId, usize),
+    Result(SessionId, usize, Verdict),
 }
 
 /// A receiver that answers offers of names as it is told.
@@ -61,17 +63,19 @@ fn pretend(socket: &ScionSocket, ended: &AtomicBool, mut answer: impl FnMut(Vec<
                     words.push_back((Instant::now() + current.after, Word::Answer(session, verdicts)));
                 }
                 Event::Block(session, block, memory) => receiver.written(now, session, block, memory),
-                Event::Digest(session, file, _) if current.files[file].1 => {
-                    words.push_back((Instant::now() + current.after, Word::Result(session, file)));
-                }
-                Event::Digest(..) => anew = true,
+                Event::Digest(session, file, _) => match current.files[file].1 {
+                    Some(result) => {
+                        words.push_back((Instant::now() + current.after, Word::Result(session, file, result)));
+                    }
+                    None => anew = true,
+                },
                 Event::Gone(..) => {}
             }
         }
         while let Some((_, word)) = words.pop_front_if(|(at, _)| *at <= Instant::now()) {
             match word {
                 Word::Answer(session, verdicts) => receiver.answer(session, verdicts),
-                Word::Result(session, file) => receiver.result(session, file, Verdict::Good),
+                Word::Result(session, file, result) => receiver.result(session, file, result),
             }
         }
         let mut out = [0; MOST_ANSWER];
@@ -139,7 +143,7 @@ fn order(destination: EndpointAddr, files: Vec<PathBuf>, patience: Duration) -> 
 fn a_receiver_that_is_at_work_for_longer_than_the_patience_is_waited_for() {
     // It looks for what is there, and later writes.
     let after = Duration::from_secs(3);
-    let (sent, _) = sends(&["a"], Duration::from_secs(2), |_| Answer { after, files: vec![(Verdict::Good, true)] });
+    let (sent, _) = sends(&["a"], Duration::from_secs(2), |_| Answer { after, files: vec![GOOD] });
     assert_eq!(sent.expect("it is sent").files[0].1, Verdict::Good);
 }
 
@@ -147,7 +151,7 @@ fn a_receiver_that_is_at_work_for_longer_than_the_patience_is_waited_for() {
 fn files_that_have_their_results_are_not_offered_again() {
     let (sent, offers) = sends(&["a", "b"], Duration::from_secs(10), |offer| {
         // The second one's result is lost.
-        let files = [&[(Verdict::Good, true), (Verdict::Good, false)][..], &[(Verdict::Good, true)]];
+        let files = [&[GOOD, (Verdict::Good, None)][..], &[GOOD]];
         Answer { after: Duration::ZERO, files: files[offer.min(2) - 1].to_vec() }
     });
     let sent = sent.expect("they are sent");
@@ -157,8 +161,19 @@ fn files_that_have_their_results_are_not_offered_again() {
 }
 
 #[test]
+fn a_file_that_the_receiver_takes_for_another_one_is_offered_once_more() {
+    let (sent, offers) = sends(&["a", "b"], Duration::from_secs(10), |offer| {
+        let files = [&[GOOD, (Verdict::Good, Some(Verdict::Busy))][..], &[GOOD]];
+        Answer { after: Duration::ZERO, files: files[offer.min(2) - 1].to_vec() }
+    });
+    let sent = sent.expect("they are sent");
+    assert_eq!(offers, [vec!["a", "b"], vec!["b"]]);
+    assert!(sent.files.iter().all(|(_, verdict, _)| *verdict == Verdict::Good), "{sent:?}");
+}
+
+#[test]
 fn a_file_that_stays_busy_ends_it_whatever_is_said_of_others() {
-    let files = || vec![(Verdict::Good, true), (Verdict::Busy, true)];
+    let files = || vec![GOOD, (Verdict::Busy, None)];
     let (sent, offers) =
         sends(&["a", "b"], Duration::from_secs(1), |_| Answer { after: Duration::ZERO, files: files() });
     assert!(matches!(sent, Err(SendError::Busy { .. })), "{sent:?}");

@@ -5,9 +5,9 @@
 //! 4. [`Writer::end`]: what it was told is still written; whoever drops it waits for that.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use hawser_bulk::digest::Digest;
@@ -44,7 +44,8 @@ pub(super) struct Writer {
     orders: Option<Sender<Write>>,
     /// Nobody wants to know any more what is there.
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    /// Locked by whoever waits for it.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What tells of it. Cheap to clone.
@@ -60,7 +61,7 @@ impl Writer {
         session: SessionId,
         folder: Arc<Folder>,
         files: Vec<OfferedFile>,
-        before: Vec<Writer>,
+        before: Vec<Arc<Writer>>,
         teller: Teller,
     ) -> io::Result<Writer> {
         let (orders, ordered) = channel();
@@ -68,11 +69,12 @@ impl Writer {
         let (held, digests) = (Vec::new(), vec![None; files.len()]);
         let work = Work { session, folder, files, teller, stop: Arc::clone(&stop), held, digests };
         let run = move || {
+            before.iter().for_each(|writer| writer.wait());
             drop(before);
             work.run(&ordered);
         };
         let thread = thread::Builder::new().name("bulk-write".to_owned()).spawn(run)?;
-        Ok(Writer { orders: Some(orders), stop, thread: Some(thread) })
+        Ok(Writer { orders: Some(orders), stop, thread: Mutex::new(Some(thread)) })
     }
 
     /// Step 2.
@@ -93,7 +95,14 @@ impl Writer {
 
     /// Whether nothing is left to do after its end.
     pub(super) fn is_done(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.thread.try_lock().is_ok_and(|thread| thread.as_ref().is_none_or(JoinHandle::is_finished))
+    }
+
+    /// Waits until nothing is left to do after its end.
+    fn wait(&self) {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic of its thread was told by the thread.
+        let _ = thread.take().map(JoinHandle::join);
     }
 
     fn order(&self, order: Write) {
@@ -107,8 +116,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.end();
-        // A panic of its thread was told by the thread.
-        let _ = self.thread.take().map(JoinHandle::join);
+        self.wait();
     }
 }
 
@@ -169,18 +177,13 @@ impl Work {
     }
 
     fn hold(&self, info: &FileInfo) -> Result<(Held, Have), PartError> {
-        match Part::open(&self.folder.fd, info, self.folder.force, &self.stop) {
-            Ok(part) => {
-                let have = part.have();
-                Ok((Held::Part(part), have))
-            }
-            Err(PartError::Exists) => {
-                let digest = self.folder.digest_of(info).ok_or(PartError::Exists)?;
-                let blocks = info.size.div_ceil(BLOCK_LEN as u64);
-                Ok((Held::Finished(digest), Have::of((0..blocks).map(|_| true))))
-            }
-            Err(error) => Err(error),
+        if let Some(digest) = self.folder.digest_of(info) {
+            let blocks = info.size.div_ceil(BLOCK_LEN as u64);
+            return Ok((Held::Finished(digest), Have::of((0..blocks).map(|_| true))));
         }
+        let part = Part::open(&self.folder.fd, info, self.folder.force, &self.stop)?;
+        let have = part.have();
+        Ok((Held::Part(part), have))
     }
 
     fn write(&mut self, layout: &Layout, block: BlockId, bytes: Vec<u8>) {
@@ -202,14 +205,25 @@ impl Work {
         let finished = match std::mem::replace(held, Held::Nothing) {
             Held::Part(part) if part.is_whole() => self.name(file, part, digest),
             Held::Finished(known) if known == digest => Ok(digest),
-            // It is another one after all.
-            Held::Finished(_) => Err(PartError::Exists),
+            Held::Finished(_) => Err(self.another(file)),
             other => {
                 *held = other;
                 return;
             }
         };
         self.tell(Wrote::File(file, finished));
+    }
+
+    /// It is another one than was finished after all: by force it is begun anew when it is offered once more, since the
+    /// sender was told that all of it is there.
+    fn another(&self, file: usize) -> PartError {
+        if !self.folder.force {
+            return PartError::Exists;
+        }
+        if let Some(Ok(info)) = self.files.get(file) {
+            self.folder.forget(info);
+        }
+        PartError::Another
     }
 
     fn name(&self, file: usize, part: Part, digest: Digest) -> Result<Digest, PartError> {

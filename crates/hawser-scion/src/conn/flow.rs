@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime};
 use super::dead::{DeadPart, DeadParts};
 use super::error::RouteError;
 use super::events::{Event, Events};
+use super::flows::Key;
 use super::renewal::{Chance, Renewal};
 use super::way::{Local, Now, Way};
 use crate::addr::EndpointAddr;
@@ -25,6 +26,7 @@ const MOST_LIMITS: usize = 32;
 /// For several threads: senders read the way, one at a time changes it.
 #[derive(Debug)]
 pub(super) struct Flow {
+    pub(super) key: Key,
     pub(super) destination: EndpointAddr,
     way: RwLock<Arc<Way>>,
     book: Mutex<Book>,
@@ -65,13 +67,19 @@ pub(super) struct Around<'a> {
 }
 
 impl Flow {
-    fn new(destination: EndpointAddr, way: Way, book: Book) -> Flow {
-        Flow { destination, way: RwLock::new(Arc::new(way)), book: Mutex::new(book), used: AtomicU64::new(0) }
+    fn new(key: Key, way: Way, book: Book) -> Flow {
+        let destination = key.destination();
+        Flow { key, destination, way: RwLock::new(Arc::new(way)), book: Mutex::new(book), used: AtomicU64::new(0) }
     }
 
     /// Step 1: to a host of the own AS.
     pub(super) fn inside(local: &Local, destination: EndpointAddr) -> Result<Flow, RouteError> {
-        Ok(Flow::new(destination, local.inside(destination)?, Book::Inside))
+        Ok(Flow::new(Key::To(destination), local.inside(destination)?, Book::Inside))
+    }
+
+    /// Step 1: the same, back to whoever sent a packet.
+    pub(super) fn back_inside(key: Key, way: Way) -> Flow {
+        Flow::new(key, way, Book::Inside)
     }
 
     /// Step 1: by paths that were looked up.
@@ -86,12 +94,16 @@ impl Flow {
         };
         let way = around.local.along(destination, path, u16::MAX)?;
         let renewal = Renewal::new(around.now.wall, path.expiry, chance);
-        Ok(Flow::new(destination, way, Book::LookedUp(LookedUp { known, renewal, better_at, limits: Vec::new() })))
+        Ok(Flow::new(
+            Key::To(destination),
+            way,
+            Book::LookedUp(LookedUp { known, renewal, better_at, limits: Vec::new() }),
+        ))
     }
 
     /// Step 1: along one path, whatever happens to it.
     pub(super) fn given(local: &Local, destination: EndpointAddr, path: &Path) -> Result<Flow, RouteError> {
-        Ok(Flow::new(destination, local.along(destination, path, u16::MAX)?, Book::Given(u16::MAX)))
+        Ok(Flow::new(Key::To(destination), local.along(destination, path, u16::MAX)?, Book::Given(u16::MAX)))
     }
 
     /// Step 3: the same path with other hop fields, or another one, of one that was given.
@@ -107,8 +119,8 @@ impl Flow {
     }
 
     /// Step 1: back along the path in a packet's header, `raw`.
-    pub(super) fn learned(destination: EndpointAddr, way: Way, raw: &[u8]) -> Flow {
-        Flow::new(destination, way, Book::Learned(raw.into()))
+    pub(super) fn learned(key: Key, way: Way, raw: &[u8]) -> Flow {
+        Flow::new(key, way, Book::Learned(raw.into()))
     }
 
     /// Whether it goes back along a path, and another one than `raw`.

@@ -41,6 +41,7 @@ pub(crate) use dead::DeadParts;
 pub use dead::{DeadPart, FIRST_DEATH, LONGEST_DEATH};
 pub use error::{OpenError, RecvError, RouteError, SendError};
 pub use events::{Event, Remote, Unreachable};
+pub use flows::WayBack;
 pub use opts::{ConnOpts, DEFAULT_RECEIVE_BUFFER, END_HOST_PORT, Finding, LEAST_MTU, PortRange, TcpPackets};
 pub use pace::Pace;
 pub use paths::{LookupError, PathTable, Paths};

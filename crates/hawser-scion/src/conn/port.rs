@@ -20,7 +20,7 @@ use super::dead::DeadParts;
 use super::error::{OpenError, RouteError, SendError};
 use super::events::Events;
 use super::flow::{Around, Flow};
-use super::flows::Flows;
+use super::flows::{Flows, Key, WayBack};
 use super::keeper::Keeper;
 use super::opts::{ConnOpts, Finding, PortRange, TcpPackets};
 use super::paths::Paths;
@@ -101,7 +101,7 @@ impl Port {
 
     /// Step 2: the flow to a destination; `may_ask` and so wait for an answer if it is new.
     pub(super) fn flow_to(self: &Arc<Port>, destination: EndpointAddr, may_ask: bool) -> Result<Arc<Flow>, RouteError> {
-        if let Some(flow) = self.flows.get(&destination)
+        if let Some(flow) = self.flows.get(&Key::To(destination))
             && !(flow.is_learned() && flow.way(Now::read().wall).is_err())
         {
             return Ok(flow);
@@ -126,29 +126,45 @@ impl Port {
 
     /// Learns the way back along which a packet came, unless a better one is known.
     pub(super) fn learn(&self, datagram: &Datagram<'_>) {
-        let source = datagram.source;
+        let key = Key::To(datagram.source);
         let raw = datagram.packet.dataplane();
-        let known = self.flows.get(&source);
+        let known = self.flows.get(&key);
         if known.is_some_and(|flow| !flow.learned_another(raw.as_bytes())) {
             return;
         }
-        self.flow_back(datagram).into_iter().for_each(|flow| drop(self.flows.put(flow)));
+        self.flow_back(key, datagram).into_iter().for_each(|flow| drop(self.flows.put(flow)));
+    }
+
+    /// Keeps a way back, beside all others to the same end.
+    pub(super) fn keep(&self, way: WayBack, datagram: &Datagram<'_>) {
+        let key = Key::Back(way);
+        if self.flows.get(&key).is_none() {
+            self.flow_back(key, datagram).into_iter().for_each(|flow| drop(self.flows.put(flow)));
+            self.learn(datagram);
+        }
+    }
+
+    /// The way back that was kept; where its hop fields expired, or it is forgotten, the one that was kept last to the
+    /// same end.
+    pub(super) fn kept(self: &Arc<Port>, way: WayBack) -> Result<Arc<Flow>, RouteError> {
+        let flow = self.flows.get(&Key::Back(way)).filter(|flow| flow.way(Now::read().wall).is_ok());
+        flow.map_or_else(|| self.flow_to(way.end, false), Ok)
     }
 
     /// The way back to whoever sent a packet.
-    pub(super) fn flow_back(&self, datagram: &Datagram<'_>) -> Option<Flow> {
+    pub(super) fn flow_back(&self, key: Key, datagram: &Datagram<'_>) -> Option<Flow> {
         let source = datagram.source;
         if datagram.packet.dataplane().as_bytes().is_empty() {
             // The shim may have handed it on: inside the AS the source is reached directly.
-            return (source.isd_as == self.local.endpoint.isd_as)
-                .then(|| Flow::inside(&self.local, source).ok())
-                .flatten();
+            let is_inside = source.isd_as == self.local.endpoint.isd_as;
+            let way = is_inside.then(|| self.local.inside(source).ok()).flatten()?;
+            return Some(Flow::back_inside(key, way));
         }
-        self.way_back(datagram)
+        self.way_back(key, datagram)
     }
 
     /// The way back along a packet's path, through the router that handed it on; none if the shim did.
-    fn way_back(&self, datagram: &Datagram<'_>) -> Option<Flow> {
+    fn way_back(&self, key: Key, datagram: &Datagram<'_>) -> Option<Flow> {
         let remote = datagram.remote;
         let by_shim = remote.port() == END_HOST_PORT
             && (remote.ip() == self.local.endpoint.host.ip() || remote.ip().is_loopback());
@@ -159,7 +175,7 @@ impl Port {
         let back = raw.reversed().ok()?;
         let mut way = self.local.way(datagram.source, &back, remote, self.local.mtu).ok()?;
         way.expiry = raw.expiry();
-        Some(Flow::learned(datagram.source, way, raw.as_bytes()))
+        Some(Flow::learned(key, way, raw.as_bytes()))
     }
 
     /// Step 3: sends a batch, through the half that all share.

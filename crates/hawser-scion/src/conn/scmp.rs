@@ -43,17 +43,23 @@ impl Guesses {
 
 /// Whether a message changed or told something.
 pub(super) fn heed(port: &Port, packet: &Packet<'_>, message: &ScmpView<'_>) -> bool {
-    let Some(flow) = message.quoted().and_then(|quoted| our_flow(port, quoted)) else { return false };
+    let flows = message.quoted().map(|quoted| our_flows(port, quoted)).unwrap_or_default();
+    // All of them are told, whatever the first one says.
+    flows.iter().filter(|flow| heed_for(port, packet, message, flow)).count() > 0
+}
+
+/// Whether a message changed or told something, of one flow.
+fn heed_for(port: &Port, packet: &Packet<'_>, message: &ScmpView<'_>, flow: &Flow) -> bool {
     let says = packet.source().0;
     match *message {
         ScmpView::ExternalInterfaceDown { isd_as, interface, .. } => {
             let part = DeadPart::External(PathInterface { isd_as, id: interface });
-            says == isd_as && died(port, &flow, part)
+            says == isd_as && died(port, flow, part)
         }
         ScmpView::InternalConnectivityDown { isd_as, ingress, egress, .. } => {
-            says == isd_as && died(port, &flow, DeadPart::Internal { isd_as, ingress, egress })
+            says == isd_as && died(port, flow, DeadPart::Internal { isd_as, ingress, egress })
         }
-        ScmpView::PacketTooBig { mtu, .. } => is_on_path(port, &flow, says) && flow.lower_mtu(mtu, &port.events),
+        ScmpView::PacketTooBig { mtu, .. } => is_on_path(port, flow, says) && flow.lower_mtu(mtu, &port.events),
         ScmpView::DestinationUnreachable { code, .. } => {
             let remote = Remote::Endpoint(flow.destination);
             port.events.tell(Event::Unreachable { remote, reason: Unreachable::Scmp(code) });
@@ -63,17 +69,24 @@ pub(super) fn heed(port: &Port, packet: &Packet<'_>, message: &ScmpView<'_>) -> 
     }
 }
 
-/// Step 1: the flow that a quoted packet belongs to.
-fn our_flow(port: &Port, quoted: &[u8]) -> Option<Arc<Flow>> {
-    let quote = Quote::read(quoted).ok()?;
+/// Step 1: the flows that a quoted packet may belong to; several, where several ways back to its destination are kept.
+fn our_flows(port: &Port, quoted: &[u8]) -> Vec<Arc<Flow>> {
+    let Some((destination, right)) = Quote::read(quoted).ok().and_then(|quote| of_ours(port, &quote)) else {
+        return Vec::new();
+    };
+    let flows = port.flows.to(destination);
+    if flows.is_empty() || port.guesses.admit(Instant::now(), right) { flows } else { Vec::new() }
+}
+
+/// Where a quoted packet of this socket's went, and whether it has the right flow id.
+fn of_ours(port: &Port, quote: &Quote<'_>) -> Option<(EndpointAddr, bool)> {
     let Quoted::Udp { source_port, destination_port, .. } = quote.carried else { return None };
     let endpoint = |(isd_as, host): (IsdAs, crate::packet::Host), port| {
         Some(EndpointAddr::new(isd_as, SocketAddr::new(host.ip().ok()?, port)))
     };
     let ours = endpoint(quote.header.source(), source_port)? == port.local.endpoint;
-    let flow = ours.then(|| port.flows.get(&endpoint(quote.header.destination(), destination_port)?))??;
-    let right = quote.header.flow_id() == port.local.flow.get();
-    port.guesses.admit(Instant::now(), right).then_some(flow)
+    let destination = endpoint(quote.header.destination(), destination_port)?;
+    ours.then_some((destination, quote.header.flow_id() == port.local.flow.get()))
 }
 
 /// Step 2: whether an AS lies on a flow's path. Of a way back no ASes are known.
@@ -87,7 +100,7 @@ fn is_on_path(port: &Port, flow: &Flow, isd_as: IsdAs) -> bool {
 fn died(port: &Port, flow: &Flow, part: DeadPart) -> bool {
     if flow.is_learned() {
         // No other way back is known; the next packet that comes, or a look-up, brings one.
-        port.flows.remove(&flow.destination);
+        port.flows.remove(&flow.key);
         return true;
     }
     if !part.is_on(&flow.current().path) {

@@ -2,8 +2,9 @@
 //!
 //! 1. [`ScionSocket::send_to`] looks a new destination's paths up, and keeps them.
 //! 2. What comes is handed out with who sent it; its sender can be answered along the path it came by, without a
-//!    look-up.
+//!    look-up. Who must not let one packet turn the answers to others keeps each way back by itself ([`WayBack`]).
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use super::connection::receive_one;
 use super::counters::Stats;
 use super::error::{OpenError, RecvError, RouteError, SendError};
 use super::events::Event;
+use super::flows::{Key, WayBack};
 use super::opts::{ConnOpts, Finding};
 use super::paths::Paths;
 use super::port::Port;
@@ -27,14 +29,34 @@ pub struct ScionSocket {
     pub(super) port: Arc<Port>,
     /// The path the last packet came by, so that packets in a row are looked up once.
     last: Mutex<Option<Last>>,
+    /// Numbers paths: who does not know its keys cannot make two that have one number.
+    numbers: RandomState,
 }
 
-/// Who a packet came from, and how; no longer true when flows were forgotten.
+/// Who a packet came from, and how. What was noted of it is no longer true when flows were forgotten.
 #[derive(Debug)]
 struct Last {
     source: EndpointAddr,
     path: Vec<u8>,
-    forgotten: u64,
+    number: Option<u64>,
+    /// How often flows were forgotten when it was learned, and when it was kept.
+    learned: Option<u64>,
+    kept: Option<u64>,
+}
+
+impl Last {
+    /// Of a packet: the same, where it is the last one's.
+    fn of<'l>(last: &'l mut Option<Last>, datagram: &Datagram<'_>) -> &'l mut Last {
+        let (source, raw) = (datagram.source, datagram.packet.dataplane().as_bytes());
+        let is_same = last.as_ref().is_some_and(|last| last.source == source && last.path == raw);
+        if !is_same {
+            let mut path = last.take().map(|last| last.path).unwrap_or_default();
+            path.clear();
+            path.extend_from_slice(raw);
+            *last = Some(Last { source, path, number: None, learned: None, kept: None });
+        }
+        last.as_mut().expect("it is there now")
+    }
 }
 
 impl ScionSocket {
@@ -43,7 +65,7 @@ impl ScionSocket {
     /// # Errors
     /// [`OpenError`].
     pub fn bind(opts: ConnOpts, paths: Arc<dyn Paths>) -> Result<ScionSocket, OpenError> {
-        Ok(ScionSocket { port: Port::open(opts, paths)?, last: Mutex::new(None) })
+        Ok(ScionSocket { port: Port::open(opts, paths)?, last: Mutex::new(None), numbers: RandomState::new() })
     }
 
     /// This end.
@@ -162,7 +184,10 @@ impl ScionSocket {
     /// # Errors
     /// [`SendError`].
     pub fn answer(&self, datagram: &Datagram<'_>, payload: &[u8]) -> Result<(), SendError> {
-        let flow = self.port.flow_back(datagram).ok_or(RouteError::NotLookedUp { destination: datagram.source })?;
+        let flow = self
+            .port
+            .flow_back(Key::To(datagram.source), datagram)
+            .ok_or(RouteError::NotLookedUp { destination: datagram.source })?;
         self.port.send_now(&flow, payload)
     }
 
@@ -189,16 +214,46 @@ impl ScionSocket {
     /// Remembers the way back to whoever sent a packet that came to this socket, or to another one of this host.
     pub fn learn(&self, datagram: &Datagram<'_>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let (source, raw) = (datagram.source, datagram.packet.dataplane().as_bytes());
-        let forgotten = self.port.flows.forgotten();
-        if last.as_ref().is_some_and(|last| last.forgotten == forgotten && last.source == source && last.path == raw) {
-            return;
+        let (last, forgotten) = (Last::of(&mut last, datagram), Some(self.port.flows.forgotten()));
+        if last.learned != forgotten {
+            last.learned = forgotten;
+            self.port.learn(datagram);
         }
-        let path = last.take().map(|last| last.path).unwrap_or_default();
-        let last = last.insert(Last { source, path, forgotten });
-        last.path.clear();
-        last.path.extend_from_slice(raw);
-        self.port.learn(datagram);
+    }
+
+    /// The way back that a packet came by, to this socket or to another one of this host. Nothing is kept.
+    pub fn way_back(&self, datagram: &Datagram<'_>) -> WayBack {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let Last { path, number, .. } = Last::of(&mut last, datagram);
+        WayBack::new(datagram.source, *number.get_or_insert_with(|| self.numbers.hash_one(&*path)))
+    }
+
+    /// Keeps a packet's way back, beside all others, for [`ScionSocket::try_send_batch_back`]; of a new one it learns.
+    pub fn keep(&self, way: WayBack, datagram: &Datagram<'_>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, forgotten) = (Last::of(&mut last, datagram), Some(self.port.flows.forgotten()));
+        if last.kept != forgotten {
+            last.kept = forgotten;
+            self.port.keep(way, datagram);
+        }
+    }
+
+    /// Bytes that a payload may have along a way back that was kept; once that is gone, along the last one to its end.
+    ///
+    /// # Errors
+    /// [`RouteError`].
+    pub fn max_payload_back(&self, way: WayBack) -> Result<usize, RouteError> {
+        Ok(self.port.kept(way)?.current().max_payload)
+    }
+
+    /// [`ScionSocket::try_send_batch_to`] along a way back that was kept; once that is gone, along the last one to its
+    /// end.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_send_batch_back(&self, way: WayBack, fill: impl FnOnce(&mut Batch<'_>)) -> Result<Sent, SendError> {
+        let flow = self.port.kept(way)?;
+        self.port.send(&flow, Wait::Never, fill)
     }
 }
 

@@ -21,6 +21,15 @@ pub(super) const MOST_CONNS: usize = 1024;
 /// One that no flow uses is closed after this: the next connection to the same peer mostly comes sooner.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// Why a connection was not opened. There is no default. Plain value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotOpened {
+    /// Descriptors, memory or ports lack: another one that is closed makes room.
+    NoRoom,
+    /// For what no other connection changes: its path expired, or cannot be used.
+    Refused,
+}
+
 /// A connection along one path. Opened for a flow. The engine owns it.
 #[derive(Debug)]
 pub(super) struct Conn {
@@ -71,29 +80,33 @@ impl Engine {
         if let Some((place, _)) = self.conns.iter().find(|(_, conn)| is_it(conn)) {
             return Some(ConnId(place));
         }
-        if self.conns.len() >= MOST_CONNS {
-            self.close_idle_for(peer, outside)?;
-        }
-        // The process may have fewer descriptors, or the AS fewer ports.
-        let opened = self.open(to, path, outside).or_else(|| {
-            self.close_idle_for(peer, outside)?;
-            self.open(to, path, outside)
-        });
-        let (id, room) = opened?;
+        // The process may have fewer descriptors than there may be connections, or the AS fewer ports.
+        let opened = match self.open(to, path, outside) {
+            Err(NotOpened::NoRoom) => {
+                self.close_idle_for(peer, outside)?;
+                self.open(to, path, outside)
+            }
+            opened => opened,
+        };
+        let (id, room) = opened.ok()?;
         let (health, passed) = (Health::default(), [Passed::default(); 2]);
         self.conns.insert(Conn { peer, to, path: path.clone(), room, flows: 0, idle_since: now, health, passed });
         Some(id)
     }
 
-    fn open(&self, to: EndpointAddr, path: &Path, outside: &mut impl Outside) -> Option<(ConnId, u16)> {
+    fn open(&self, to: EndpointAddr, path: &Path, outside: &mut impl Outside) -> Result<(ConnId, u16), NotOpened> {
+        if self.conns.len() >= MOST_CONNS {
+            return Err(NotOpened::NoRoom);
+        }
         let id = ConnId(self.conns.next());
         outside.open(id, to, path).map(|room| (id, room))
     }
 
-    /// Step 1: an idle connection makes room for one to this peer, who is not forgotten with it. None where all are in
-    /// use.
+    /// Step 1: an idle connection makes room for one to this peer, who is not forgotten with it; one that is kept to be
+    /// probed only where there is no other. None where all are in use.
     fn close_idle_for(&mut self, peer: PeerId, outside: &mut impl Outside) -> Option<()> {
-        let (place, _) = self.conns.iter().find(|(_, conn)| conn.flows == 0)?;
+        let idle = self.conns.iter().filter(|(_, conn)| conn.flows == 0);
+        let (place, _) = idle.min_by_key(|(_, conn)| self.is_kept(conn))?;
         outside.close(ConnId(place));
         let closed = self.conns.remove(place)?;
         if closed.peer != peer {
@@ -154,7 +167,12 @@ impl Engine {
                 conn.health.kill(now);
             }
         }
-        hit.into_iter().for_each(|id| self.conn_died(now, id, Reason::Scmp, outside));
+        for id in hit {
+            // It may have made room for the one that a flow went to, which has its name now.
+            if self.conns.get(id.0).is_some_and(|conn| is_on(conn.fingerprint())) {
+                self.conn_died(now, id, Reason::Scmp, outside);
+            }
+        }
         self.settle(now, outside);
     }
 
@@ -193,11 +211,15 @@ impl Engine {
     pub(super) fn close_idle(&mut self, now: Time, outside: &mut impl Outside) {
         for place in 0..self.conns.places() {
             let Some(conn) = self.conns.get(place) else { continue };
-            let has_flows = self.peers.get(conn.peer.0).is_some_and(|peer| peer.flows > 0);
             let is_over = conn.flows == 0 && now.since(conn.idle_since) >= IDLE;
-            if is_over && !(conn.health.is_dead() && has_flows) {
+            if is_over && !self.is_kept(conn) {
                 self.close(ConnId(place), outside);
             }
         }
+    }
+
+    /// Step 3: whether one that no flow uses is to be probed.
+    fn is_kept(&self, conn: &Conn) -> bool {
+        conn.health.is_dead() && self.peers.get(conn.peer.0).is_some_and(|peer| peer.flows > 0)
     }
 }

@@ -25,8 +25,8 @@ use crate::udp::{Content, UserDatagram};
 /// `tcp_rmem` at its highest common setting, 64 MiB; RFC 5961 section 5 asks for a check like this one).
 const PLAUSIBLE: u32 = 1 << 26;
 
-/// It is of one of its sender's flows.
-const LEARNED: Heard = Heard { learn: true, echo: None };
+/// The flow of a whole datagram, and whether that is a SYN.
+type Named = (FlowKey, bool);
 
 /// Where a datagram comes from. Plain value.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Engine {
                 }
                 Ok(Heard::default())
             }
-            (Said::Answer(nonce), By::Port) => {
+            (Said::Answer(nonce), By::Port(_)) => {
                 let peer = *self.hosts.get(&ScionHost::from(from)).ok_or(Drop::UnknownEcho)?;
                 self.answers_back(now, peer, nonce, outside).map(|()| Heard::default())
             }
@@ -98,7 +98,7 @@ impl Engine {
                 let key = peer.and_then(|peer| peer.compression.knows(id)).ok_or(Drop::UnknownContext)?;
                 self.heard_ack(now, by, &key, outside);
                 // Who listens alone says nothing else, and nobody else knows the id.
-                Ok(LEARNED)
+                Ok(Heard { learn: self.table.find(&key).is_some_and(|id| self.goes_back(id, by)), echo: None })
             }
         }
     }
@@ -112,13 +112,13 @@ impl Engine {
         datagram: &[u8],
         outside: &mut impl Outside,
     ) -> Result<Heard, Drop> {
-        if by == By::Port && !is_whole(datagram) && !self.hosts.contains_key(&ScionHost::from(from)) {
+        if matches!(by, By::Port(_)) && !is_whole(datagram) && !self.hosts.contains_key(&ScionHost::from(from)) {
             return Err(Drop::UnknownContext);
         }
         let protocol = if is_datagram(datagram) { Protocol::Udp } else { Protocol::Tcp };
         let peer = match by {
             By::Conn(id) => self.conns.get(id.0).map(|conn| conn.peer),
-            By::Port => self.peer_for(now, protocol, ScionHost::from(from)),
+            By::Port(_) => self.peer_for(now, protocol, ScionHost::from(from)),
         };
         let peer = peer.ok_or(Drop::Full)?;
         let origin = Origin { peer, by, from, layer4: Layer4::Udp, bytes: datagram.len() };
@@ -139,7 +139,7 @@ impl Engine {
         let (named, partial) = self.expand(now, origin.peer, datagram)?;
         let Some(partial) = partial else {
             return match named {
-                Some(key) if key.protocol == Protocol::Udp => Ok(self.take_udp_headers(now, origin, key, outside)),
+                Some((key, _)) if key.protocol == Protocol::Udp => Ok(self.take_udp_headers(now, origin, key, outside)),
                 _ => Ok(self.take_headers(now, origin, named, outside)),
             };
         };
@@ -147,14 +147,15 @@ impl Engine {
         let taken = if is_datagram(datagram) {
             self.take_udp_in(now, origin, &mut packet, partial, is_whole(datagram), outside)
         } else {
-            self.take_segment(now, origin, &mut packet, partial, outside).map(|()| LEARNED)
+            self.take_segment(now, origin, &mut packet, partial, outside)
         };
         self.scratch.packet = packet;
         taken
     }
 
-    /// Step 2. Says of which flow a whole datagram is, and, where there is a packet, whether its checksum is partial.
-    fn expand(&mut self, now: Time, peer: PeerId, datagram: &[u8]) -> Result<(Option<FlowKey>, Option<bool>), Drop> {
+    /// Step 2. Says of which flow a whole datagram is and whether it is a SYN, and, where there is a packet, whether its
+    /// checksum is partial.
+    fn expand(&mut self, now: Time, peer: PeerId, datagram: &[u8]) -> Result<(Option<Named>, Option<bool>), Drop> {
         let Self { peers, routes, own, table, scratch, .. } = self;
         let peer = peers.get_mut(peer.0).ok_or(Drop::Full)?;
         let (mut named, mut why) = (None, Drop::Foreign);
@@ -169,12 +170,12 @@ impl Engine {
             }
             match content {
                 Content::Segment(segment) => {
-                    named = Some(FlowKey::of(segment, Direction::In));
+                    named = Some((FlowKey::of(segment, Direction::In), segment.flags.has(Flags::SYN)));
                     why = Drop::Implausible;
                     is_plausible(table, segment)
                 }
                 Content::Datagram(UserDatagram { source, destination, .. }) => {
-                    named = Some(FlowKey::between(protocol, *source, *destination, Direction::In));
+                    named = Some((FlowKey::between(protocol, *source, *destination, Direction::In), false));
                     true
                 }
                 Content::Fragment(_) | Content::Refused(_) => true,
@@ -195,12 +196,14 @@ impl Engine {
 
     /// Headers alone say which way the peer's flow goes from now on, and what its context is. Of a flow that there is
     /// not they say no way: anybody can write them.
-    fn take_headers(&mut self, now: Time, origin: Origin, named: Option<FlowKey>, outside: &mut impl Outside) -> Heard {
+    fn take_headers(&mut self, now: Time, origin: Origin, named: Option<Named>, outside: &mut impl Outside) -> Heard {
         let is_its = |lane: &Lane| lane.peer == origin.peer && lane.layer4() == origin.layer4;
-        let id = named.and_then(|key| self.table.find(&key));
-        let Some(id) = id.filter(|id| self.lane(*id).is_some_and(is_its)) else { return Heard::default() };
-        self.heard_of(now, id, origin, outside);
-        LEARNED
+        let Some((key, is_syn)) = named else { return Heard::default() };
+        let id = self.table.find(&key).filter(|id| self.lane(*id).is_some_and(is_its));
+        let Some(id) = id else { return Heard::default() };
+        let turns = !is_syn || !self.is_live(&key);
+        self.heard_of(now, id, origin, turns, outside);
+        Heard { learn: self.goes_back(id, origin.by), echo: None }
     }
 
     /// Steps 3 to 5.
@@ -211,7 +214,7 @@ impl Engine {
         packet: &mut [u8],
         partial: bool,
         outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
+    ) -> Result<Heard, Drop> {
         let segment = Segment::parse(packet).map_err(|_| Drop::Malformed)?;
         let key = FlowKey::of(&segment, Direction::In);
         if let Some(lane) = self.table.find(&key).and_then(|id| self.lane(id)).filter(|lane| !lane.is_over) {
@@ -223,6 +226,10 @@ impl Engine {
                 return Err(Drop::Layer4);
             }
         }
+        let is_syn = segment.flags.has(Flags::SYN);
+        // Anybody can write a SYN. In a flow that lives the kernel answers it (RFC 9293 section 3.10.7.4), and its peer
+        // is where it was.
+        let turns = !is_syn || !self.is_live(&key);
         let is_the_shims = self.own.is_the_shims(key.local.ip());
         let mains = if is_the_shims { Mains::Here } else { Mains::Anywhere };
         let observed = self.table.observe_among(now, Direction::In, &segment, mains);
@@ -235,19 +242,30 @@ impl Engine {
                 Refused::Stray => Drop::Stray,
             }
         })?;
-        let is_syn = segment.flags.has(Flags::SYN);
         let id = observed.flow;
         let interface = match self.lane(id) {
             Some(lane) => lane.interface,
             None => self.begin_in(now, id, key, origin),
         };
         self.follow(observed, outside);
-        self.heard_of(now, id, origin, outside);
+        self.heard_of(now, id, origin, turns, outside);
         if is_syn && let Some(most) = self.max_segment(id, outside) {
             clamp(packet, most, partial);
         }
         outside.deliver(interface, packet, partial);
-        Ok(())
+        Ok(Heard { learn: self.goes_back(id, origin.by), echo: None })
+    }
+
+    /// Whether a flow's ends know each other's numbers.
+    fn is_live(&self, key: &FlowKey) -> bool {
+        let flow = self.table.find(key).and_then(|id| self.table.get(id));
+        flow.is_some_and(|flow| !flow.state.is_half_open() && !flow.state.is_ended())
+    }
+
+    /// Whether a flow's way is back by the one that something came by.
+    pub(super) fn goes_back(&self, id: FlowId, by: By) -> bool {
+        let By::Port(back) = by else { return false };
+        self.lane(id).is_some_and(|lane| lane.way == Way::Back(back))
     }
 
     /// A definition of a flow that there is not.
@@ -259,11 +277,11 @@ impl Engine {
 
     /// Step 3.
     pub(super) fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
-        let Origin { peer, by, from, layer4, .. } = origin;
+        let Origin { peer, by, layer4, .. } = origin;
         let interface = self.own.interface(key.local.ip()).unwrap_or_default();
         let way = match by {
             By::Conn(conn) => Way::Conn(conn),
-            By::Port => Way::Back(from),
+            By::Port(back) => Way::Back(back),
         };
         // A server's port is SCION's too.
         let outer = (layer4 == Layer4::Tcp).then_some(OuterPort(key.local.port()));
@@ -272,8 +290,8 @@ impl Engine {
         interface
     }
 
-    /// Step 4.
-    fn heard_of(&mut self, now: Time, id: FlowId, origin: Origin, outside: &mut impl Outside) {
+    /// Step 4. `turns`: the flow's way is the one that this came by, from now on.
+    fn heard_of(&mut self, now: Time, id: FlowId, origin: Origin, turns: bool, outside: &mut impl Outside) {
         let Some(lane) = self.lane_mut(id) else { return };
         match origin.by {
             By::Conn(conn) => {
@@ -282,8 +300,12 @@ impl Engine {
                 }
                 self.count_in(now, conn, origin.bytes, outside);
             }
-            By::Port if !lane.is_ours => drop(self.set_way(now, id, Way::Back(origin.from))),
-            By::Port => {
+            By::Port(back) if !lane.is_ours => {
+                if turns {
+                    let _ = self.set_way(now, id, Way::Back(back));
+                }
+            }
+            By::Port(_) => {
                 // A segment says by its port which flow it is of, and nothing of its path: the peer answers along the
                 // flow's.
                 if let (Way::Conn(conn), Layer4::Tcp) = (lane.way, origin.layer4) {

@@ -6,6 +6,7 @@
 //! 4. How many more subflows a connection may have follows from all that ([`Engine::settle`]).
 
 use hawser_core::units::Time;
+use hawser_scion::conn::WayBack;
 use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::choice::{Wish, table_of};
@@ -84,8 +85,8 @@ impl Lane {
 pub(super) enum Way {
     /// This host chose it.
     Conn(ConnId),
-    /// The peer chose it.
-    Back(EndpointAddr),
+    /// The peer chose it: what came of this flow came by it, whatever came of others (RFC 9000 section 9.3).
+    Back(WayBack),
 }
 
 /// The peer has yet to hear of another way. Plain value.

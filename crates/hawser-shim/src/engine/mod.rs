@@ -45,6 +45,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hawser_core::units::Time;
+use hawser_scion::conn::WayBack;
 use hawser_scion::{EndpointAddr, IsdAs, Path};
 
 use crate::compress::{Compression, Datagrams};
@@ -62,6 +63,7 @@ use proof::{Beginnings, Held, Trust};
 use slab::Slab;
 
 pub use choice::ranked;
+pub use conns::NotOpened;
 pub use control::Control;
 pub use counters::{Counters, Drop};
 pub use notice::{Notice, Opened, Reason};
@@ -93,8 +95,8 @@ pub struct ConnId(pub usize);
 pub enum Via {
     /// By a connection of this host's, along a path that it chose.
     Conn(ConnId),
-    /// From the shim's port, back along the path that the peer's end used last.
-    Back(EndpointAddr),
+    /// From the shim's port, back along the path that something of the flow's peer came by.
+    Back(WayBack),
 }
 
 /// By what a datagram came. There is no default. Plain value.
@@ -102,8 +104,8 @@ pub enum Via {
 pub enum By {
     /// A connection of this host's.
     Conn(ConnId),
-    /// The shim's port.
-    Port,
+    /// The shim's port; back goes what is answered.
+    Port(WayBack),
 }
 
 /// What became of datagrams. There is no default. Plain value.
@@ -122,7 +124,7 @@ pub enum Sent {
 /// What came of a datagram. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heard {
-    /// It is of one of its sender's flows: the path that it came by is a way back.
+    /// It is of one of its sender's flows, which goes back by the path that it came by: that is to be kept.
     pub learn: bool,
     /// To be sent back at once, along that path.
     pub echo: Option<Control>,
@@ -134,8 +136,11 @@ pub trait Outside {
     fn random(&mut self) -> u64;
 
     /// Opens a connection to a peer's shim along a path, which is empty inside the AS; says how many bytes its
-    /// datagrams may have. None where it cannot be opened.
-    fn open(&mut self, conn: ConnId, to: EndpointAddr, path: &Path) -> Option<u16>;
+    /// datagrams may have.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    fn open(&mut self, conn: ConnId, to: EndpointAddr, path: &Path) -> Result<u16, NotOpened>;
 
     /// Has a connection follow its path, renewed; says how many bytes its datagrams may have.
     fn follow(&mut self, conn: ConnId, path: &Path) -> Option<u16>;
@@ -143,8 +148,8 @@ pub trait Outside {
     /// Closes a connection.
     fn close(&mut self, conn: ConnId);
 
-    /// How many bytes datagrams may have back to an endpoint; none where no way is known.
-    fn room_back(&mut self, to: EndpointAddr) -> Option<u16>;
+    /// How many bytes datagrams may have along a way back; none where it is not kept any more.
+    fn room_back(&mut self, to: WayBack) -> Option<u16>;
 
     /// Sends datagrams.
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent;

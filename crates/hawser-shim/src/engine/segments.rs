@@ -10,9 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use hawser_core::units::Time;
 use hawser_scion::EndpointAddr;
+use hawser_scion::conn::WayBack;
 
 use super::inbound::{Origin, is_plausible};
-use super::{By, Drop, Engine, Outside};
+use super::{By, Drop, Engine, Heard, Outside};
 use crate::mptcp::Segment;
 use crate::route::{Addresses, InterfaceIndex, ScionHost};
 use crate::translate::{Layer4, OuterPort, ports, restore};
@@ -21,36 +22,37 @@ use crate::translate::{Layer4, OuterPort, ports, restore};
 const SENDER: u8 = 1;
 
 impl Engine {
-    /// A segment that came from a host; the port of `from` is TCP's. `class` is its traffic class. Says whether it is
-    /// of one of its sender's flows: the path that it came by is a way back.
+    /// A segment that came by a way; the port of its end is TCP's. `class` is its traffic class. Says whether it is of
+    /// one of its sender's flows, which goes back by that way: it is to be kept.
     pub fn handle_segment(
         &mut self,
         now: Time,
-        from: EndpointAddr,
+        back: WayBack,
         segment: &[u8],
         class: u8,
         outside: &mut impl Outside,
     ) -> bool {
-        let taken = self.take_bare(now, from, segment, class, outside);
+        let taken = self.take_bare(now, back, segment, class, outside);
         self.settle(now, outside);
-        taken.map_err(|why| self.counters.drop(why)).is_ok()
+        taken.map_err(|why| self.counters.drop(why)).is_ok_and(|heard| heard.learn)
     }
 
     /// Step 1.
     fn take_bare(
         &mut self,
         now: Time,
-        from: EndpointAddr,
+        back: WayBack,
         segment: &[u8],
         class: u8,
         outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
+    ) -> Result<Heard, Drop> {
         if self.opts.layer4 != Layer4::Tcp {
             return Err(Drop::Layer4);
         }
         let (_, port) = ports(segment).ok_or(Drop::Malformed)?;
+        let from = back.end;
         let peer = self.peer(ScionHost::from(from)).ok_or(Drop::Full)?;
-        let origin = Origin { peer, by: By::Port, from, layer4: Layer4::Tcp, bytes: segment.len() };
+        let origin = Origin { peer, by: By::Port(back), from, layer4: Layer4::Tcp, bytes: segment.len() };
         let mut packet = std::mem::take(&mut self.scratch.packet);
         let taken = self.ends(origin, OuterPort(port)).and_then(|(source, destination)| {
             restore(segment, class, source, destination, &mut packet).ok_or(Drop::Malformed)?;
@@ -96,7 +98,7 @@ impl Engine {
         origin: Origin,
         packet: &mut [u8],
         outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
+    ) -> Result<Heard, Drop> {
         let segment = Segment::parse(packet).map_err(|_| Drop::Malformed)?;
         if self.own.interface(segment.destination.ip()).is_none() {
             return Err(Drop::Foreign);

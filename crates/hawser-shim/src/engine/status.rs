@@ -131,7 +131,7 @@ impl Engine {
 fn remote_of(lane: &Lane, to: Option<hawser_scion::EndpointAddr>) -> Option<hawser_scion::EndpointAddr> {
     match lane.way {
         Way::Conn(_) => to,
-        Way::Back(from) => Some(from),
+        Way::Back(way) => Some(way.end),
     }
 }
 

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use hawser_core::units::Time;
-use hawser_scion::EndpointAddr;
+use hawser_scion::conn::WayBack;
 
 use super::control::{Control, Said};
 use super::inbound::Origin;
@@ -63,7 +63,7 @@ impl Engine {
             readdress(packet, End::Destination, address, udp_at, partial);
         }
         outside.deliver(alias.map_or(interface, |(_, interface)| interface), packet, partial);
-        Ok(Heard { learn: true, echo: heard.1 })
+        Ok(Heard { learn: self.goes_back(id, origin.by), echo: heard.1 })
     }
 
     /// What a peer's host has no use for, of a flow there is with it: programs are told as they are by IP.
@@ -99,7 +99,7 @@ impl Engine {
             return Heard { learn: false, echo: None };
         };
         self.heard_udp(now, id, origin, is_proven, outside);
-        Heard { learn: true, echo }
+        Heard { learn: self.goes_back(id, origin.by), echo }
     }
 
     /// Step 1.
@@ -158,32 +158,43 @@ impl Engine {
                 self.count_in(now, conn, origin.bytes, outside);
                 self.conns.get_mut(conn.0).into_iter().for_each(|conn| conn.health.listen(now));
             }
-            (By::Port, Way::Back(before)) if !lane.is_ours => {
-                if before != origin.from && !lane.talk.turns(now, origin.from, is_proven) {
+            (By::Port(back), Way::Back(before)) if !lane.is_ours => {
+                if !self.turn_back(now, id, before, back, is_proven) {
                     return;
                 }
-                if is_proven || before != origin.from {
-                    lane.talk.proven = Some(now);
-                }
-                if before != origin.from {
-                    // Who is believed without a proof may be nobody: then the one before is not late.
-                    lane.talk.left = is_proven.then_some((before, now));
-                    self.set_way(now, id, Way::Back(origin.from));
-                }
             }
-            (By::Port, _) => {}
+            (By::Port(_), _) => {}
         }
         self.release_proven(now, origin.peer, outside);
     }
 
+    /// Step 2: something of a flow's came by a way, which is another one maybe. Says whether it is believed.
+    fn turn_back(&mut self, now: Time, id: FlowId, before: WayBack, back: WayBack, is_proven: bool) -> bool {
+        let Some(talk) = self.lane_mut(id).map(|lane| &mut lane.talk) else { return false };
+        if before != back && !talk.turns(now, back, is_proven) {
+            return false;
+        }
+        if is_proven || before != back {
+            talk.proven = Some(now);
+        }
+        if before != back {
+            // Who is believed without a proof may be nobody: then the one before is not late.
+            talk.left = is_proven.then_some((before, now));
+            self.set_way(now, id, Way::Back(back));
+        }
+        true
+    }
+
     /// The peer acknowledged a context alone.
     pub(super) fn heard_ack(&mut self, now: Time, by: By, key: &FlowKey, outside: &mut impl Outside) {
-        if let Some(lane) = self.table.find(key).and_then(|id| self.lane_mut(id)) {
+        let lane = self.table.find(key).and_then(|id| self.lane_mut(id));
+        if let Some(lane) = lane {
             lane.talk.unheard = None;
-            if let By::Conn(conn) = by
-                && lane.way == Way::Conn(conn)
-            {
-                lane.announcement = None;
+            let (id, is_ours) = (lane.id, lane.is_ours);
+            match (by, lane.way) {
+                (By::Conn(conn), Way::Conn(its)) if its == conn => lane.announcement = None,
+                (By::Port(back), Way::Back(before)) if !is_ours => drop(self.turn_back(now, id, before, back, true)),
+                _ => {}
             }
         }
         if let By::Conn(conn) = by {
@@ -230,8 +241,8 @@ impl Arrived {
 pub(super) struct Talk {
     /// The address that this host's server answers from, where it is another than it was asked at, and its interface.
     pub alias: Option<(std::net::IpAddr, InterfaceIndex)>,
-    /// Which end of the peer's the way was to before, and since when it is not.
-    pub left: Option<(EndpointAddr, Time)>,
+    /// Which the way was before, and since when it is not.
+    pub left: Option<(WayBack, Time)>,
     /// When who proved to be the peer said something last.
     pub proven: Option<Time>,
     /// Since when nothing came, while datagrams went out.
@@ -239,9 +250,9 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// Whether what comes from another end turns the way.
-    fn turns(&self, now: Time, from: EndpointAddr, is_proven: bool) -> bool {
-        let is_late = self.left.is_some_and(|(left, since)| left == from && now.since(since) < LATE);
+    /// Whether what comes by another way turns the flow's.
+    fn turns(&self, now: Time, by: WayBack, is_proven: bool) -> bool {
+        let is_late = self.left.is_some_and(|(left, since)| left == by && now.since(since) < LATE);
         let is_silent = self.proven.is_none_or(|proven| now.since(proven) >= BEGINS_ANEW);
         !is_late && (is_proven || is_silent)
     }

@@ -180,12 +180,17 @@ impl Packets {
             let now = now();
             let mut each = |datagram: &Datagram<'_>| {
                 if datagram.carried == Carried::Tcp {
-                    return take_segment(engine, world, now, datagram);
+                    take_segment(engine, world, socket, now, datagram);
+                    return false;
                 }
-                let heard = engine.handle_datagram(now, By::Port, datagram.source, datagram.payload, world);
+                let back = socket.way_back(datagram);
+                let heard = engine.handle_datagram(now, By::Port(back), datagram.source, datagram.payload, world);
                 // An answer that does not go is as good as one that does not arrive.
                 heard.echo.iter().for_each(|echo| drop(socket.answer(datagram, echo.bytes())));
-                heard.learn
+                if heard.learn {
+                    socket.keep(back, datagram);
+                }
+                false
             };
             batches(|| socket.try_recv_batch_if(&mut each))?;
             while socket.next_event().is_some() {}
@@ -195,10 +200,8 @@ impl Packets {
             let Some(at) = world.tcp(*port) else { continue };
             let now = now();
             let mut each = |datagram: &Datagram<'_>| {
-                if take_segment(engine, world, now, datagram) {
-                    // Answers go from the shim's port.
-                    socket.learn(datagram);
-                }
+                // Answers go from the shim's port.
+                take_segment(engine, world, socket, now, datagram);
                 false
             };
             batches(|| at.try_recv_batch_if(&mut each))?;
@@ -223,10 +226,12 @@ fn batches(mut receive: impl FnMut() -> io::Result<usize>) -> Result<(), PacketE
     Ok(())
 }
 
-/// Step 5, where TCP is SCION's layer 4. Says whether the way that a segment came is one back.
-fn take_segment(engine: &mut Engine, world: &mut World, now: Time, datagram: &Datagram<'_>) -> bool {
-    let class = datagram.packet.header().traffic_class();
-    engine.handle_segment(now, datagram.source, datagram.payload, class, world)
+/// Step 5, where TCP is SCION's layer 4.
+fn take_segment(engine: &mut Engine, world: &mut World, socket: &ScionSocket, now: Time, datagram: &Datagram<'_>) {
+    let (class, back) = (datagram.packet.header().traffic_class(), socket.way_back(datagram));
+    if engine.handle_segment(now, back, datagram.payload, class, world) {
+        socket.keep(back, datagram);
+    }
 }
 
 /// Step 5, of a connection along one path.

@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
+use hawser_net::link::LinkError;
 use hawser_scion::conn::{
-    Batch, ConnOpts, DeadPart, PathTable, PushError, RouteError, ScionConn, ScionSocket, SendError, TcpPackets,
+    Batch, ConnOpts, DeadPart, OpenError, PathTable, PushError, RouteError, ScionConn, ScionSocket, SendError,
+    TcpPackets, WayBack,
 };
 use hawser_scion::{EndpointAddr, IsdAs, Path};
+use rustix::io::Errno;
 
 use super::finder::Finder;
 use crate::compress::Datagrams;
-use crate::engine::{ConnId, Control, Drop as Dropped, Notice, Outside, Sent, Snapshot, Via};
+use crate::engine::{ConnId, Control, Drop as Dropped, NotOpened, Notice, Outside, Sent, Snapshot, Via};
 use crate::route::InterfaceIndex;
 use crate::translate::OuterPort;
 
@@ -151,6 +154,20 @@ pub(super) fn room_of(conn: &ScionConn) -> u16 {
     u16::try_from(conn.max_payload()).unwrap_or(u16::MAX)
 }
 
+/// What an engine is told where a connection was not opened.
+fn not_opened(error: &OpenError) -> NotOpened {
+    let lacks_room = match error {
+        OpenError::NoFreePort { .. } => true,
+        // No descriptor is left in the process or the system, no memory (socket(2)), or no port (bind(2)).
+        OpenError::Link(LinkError::Bind { source, .. } | LinkError::Socket { source, .. }) => matches!(
+            Errno::from_io_error(source),
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRINUSE)
+        ),
+        _ => false,
+    };
+    if lacks_room { NotOpened::NoRoom } else { NotOpened::Refused }
+}
+
 /// Sends what was written by `send`, in as many batches as it takes, each added by `add`; says whether all went.
 fn send_all<'d>(
     written: impl Iterator<Item = &'d [u8]>,
@@ -204,8 +221,8 @@ impl World {
                 open.is_full = is_full;
                 sent
             }
-            Via::Back(to) => {
-                let (sent, is_full) = send_all(written.iter(), add, |fill| self.socket.try_send_batch_to(to, fill));
+            Via::Back(way) => {
+                let (sent, is_full) = send_all(written.iter(), add, |fill| self.socket.try_send_batch_back(way, fill));
                 self.is_port_full = is_full;
                 sent
             }
@@ -221,7 +238,7 @@ impl Outside for World {
         u64::from_ne_bytes(bytes)
     }
 
-    fn open(&mut self, id: ConnId, to: EndpointAddr, path: &Path) -> Option<u16> {
+    fn open(&mut self, id: ConnId, to: EndpointAddr, path: &Path) -> Result<u16, NotOpened> {
         let mut opts = self.opts.clone();
         opts.local.host.set_port(0);
         let conn = if path.dataplane.is_empty() {
@@ -232,13 +249,14 @@ impl Outside for World {
         let conn = match conn {
             Ok(conn) => conn,
             Err(error) => {
+                let why = not_opened(&error);
                 let (path, error) = (&path.interfaces, &error as &dyn std::error::Error);
                 if self.may_warn() {
                     tracing::warn!(%to, %path, error, "no connection could be opened");
                 } else {
                     tracing::debug!(%to, %path, error, "no connection could be opened");
                 }
-                return None;
+                return Err(why);
             }
         };
         let room = room_of(&conn);
@@ -246,7 +264,7 @@ impl Outside for World {
             self.conns.resize_with(id.0 + 1, || None);
         }
         self.conns[id.0] = Some(Open { conn: Arc::new(conn), is_full: false });
-        Some(room)
+        Ok(room)
     }
 
     fn follow(&mut self, id: ConnId, path: &Path) -> Option<u16> {
@@ -259,8 +277,8 @@ impl Outside for World {
         self.conns.get_mut(id.0).into_iter().for_each(|open| *open = None);
     }
 
-    fn room_back(&mut self, to: EndpointAddr) -> Option<u16> {
-        self.socket.max_payload(to).ok().map(|room| u16::try_from(room).unwrap_or(u16::MAX))
+    fn room_back(&mut self, way: WayBack) -> Option<u16> {
+        self.socket.max_payload_back(way).ok().map(|room| u16::try_from(room).unwrap_or(u16::MAX))
     }
 
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
@@ -297,7 +315,7 @@ impl Outside for World {
             Via::Conn(id) => self
                 .conn(id)
                 .map_or(Sent::Refused, |conn| send_all(one(), datagram, |fill| conn.try_send_batch(fill)).0),
-            Via::Back(to) => send_all(one(), datagram, |fill| self.socket.try_send_batch_to(to, fill)).0,
+            Via::Back(way) => send_all(one(), datagram, |fill| self.socket.try_send_batch_back(way, fill)).0,
         }
     }
 
@@ -321,3 +339,7 @@ impl Outside for World {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;

@@ -109,6 +109,25 @@ fn what_a_router_says_is_heeded_at_once() {
 }
 
 #[test]
+fn what_a_router_says_of_an_idle_connection_is_not_taken_for_the_one_that_has_its_place() {
+    let paths = vec![path(0, &[10]), path(1, &[10]), path(2, &[20])];
+    let mut sim = Sim::with(paths, hawser_scion::select::Criterion::Length);
+    let mut flows = connect(&mut sim, 1, KEYS);
+    flows[1].close(&mut sim);
+    sim.run(secs(5));
+    // There are no more descriptors: the flow moves when the idle one is closed.
+    sim.outer[0].most_conns = Some(2);
+    let dead = DeadPart::External(sim.paths[0].interfaces.interfaces()[1]);
+    let now = sim.now;
+    let Sim { engines, outer, .. } = &mut sim;
+    engines[0].handle_dead_part(now, dead, &mut outer[0]);
+    assert_eq!(sim.uses()[&5001], 2);
+    let states: Vec<_> = sim.snapshot(0).paths.iter().map(|path| path.state).collect();
+    assert_eq!(states, [PathState::Dead, PathState::Dead, PathState::Live]);
+    assert_eq!(sim.snapshot(0).counters.died(Reason::Scmp), 1);
+}
+
+#[test]
 fn a_path_that_is_gone_is_left_where_there_is_another() {
     let mut sim = Sim::new(2);
     connect(&mut sim, 0, KEYS);

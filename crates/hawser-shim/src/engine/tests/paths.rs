@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_scion::Path;
+use hawser_scion::conn::DeadPart;
 use hawser_scion::select::Criterion;
+use hawser_scion::{Fingerprint, Path};
 
 use super::KEYS;
 use super::sim::{ROOM, SERVER, Sim, path};
@@ -241,4 +242,35 @@ fn an_idle_connection_makes_room_for_another_one_to_the_same_peer() {
         assert_eq!((used(&sim), snapshot.peers.len(), snapshot.peers[0].flows), (vec![1], 1, 1), "is full: {is_full}");
         assert!(snapshot.counters.drops().all(|(_, count)| count == 0), "is full: {is_full}");
     }
+}
+
+#[test]
+fn a_path_that_cannot_be_used_costs_no_idle_connection() {
+    let mut sim = Sim::new(2);
+    connect(&mut sim, 0, KEYS)[0].close(&mut sim);
+    sim.run(Duration::from_secs(5));
+    let left = sim.paths[1].clone();
+    sim.tell_paths(vec![left]);
+    sim.outer[0].refuses_to_open = true;
+    assert!(!Flow::new(1, 6001).open(&mut sim, [&[], &[], &[]]));
+    let open: Vec<_> = sim.engines[0].conns.iter().map(|(_, conn)| conn.fingerprint().clone()).collect();
+    assert_eq!(open, [sim.paths[0].interfaces.clone()]);
+}
+
+#[test]
+fn an_idle_connection_that_is_probed_makes_room_last() {
+    let mut sim = Sim::new(4);
+    let mut flows = connect(&mut sim, 2, KEYS);
+    flows[1..].iter_mut().for_each(|flow| flow.close(&mut sim));
+    sim.run(Duration::from_secs(5));
+    let dead = DeadPart::External(sim.paths[1].interfaces.interfaces()[0]);
+    let (now, Sim { engines, outer, .. }) = (sim.now, &mut sim);
+    engines[0].handle_dead_part(now, dead, &mut outer[0]);
+    sim.outer[0].most_conns = Some(3);
+    let left = sim.paths[3].clone();
+    sim.tell_paths(vec![left]);
+    assert_eq!(used(&sim), [3]);
+    let place = |path: &Fingerprint| sim.paths.iter().position(|one| one.interfaces == *path);
+    let open: Vec<_> = sim.engines[0].conns.iter().filter_map(|(_, conn)| place(conn.fingerprint())).collect();
+    assert_eq!(open, [0, 1, 3], "not the dead one: its peer has a flow, which may come back to it");
 }

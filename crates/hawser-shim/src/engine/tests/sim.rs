@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hawser_core::units::Time;
+use hawser_scion::conn::WayBack;
 use hawser_scion::packet::UDP_LEN;
 use hawser_scion::select::Criterion;
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, InterfaceId, IsdAs, Path, PathInterface};
 
 use crate::compress::{Datagrams, Offload};
 use crate::engine::{
-    By, ConnId, Control, Engine, EngineOpts, Found, Heard, Notice, Outside, OwnAddresses, Sent, Snapshot, Via,
+    By, ConnId, Control, Engine, EngineOpts, Found, Heard, NotOpened, Notice, Outside, OwnAddresses, Sent, Snapshot,
+    Via,
 };
 use crate::mptcp::samples::Draft;
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, RouteTable};
@@ -22,6 +24,8 @@ pub const SERVER: &str = "2-ff00:0:220,10.0.0.2:31000";
 /// Bytes of a datagram that links take if nothing else is said.
 pub const ROOM: u16 = 1360;
 const EGRESS: u8 = 4;
+/// The number of the path by which what is forged comes.
+const FORGERS: u64 = 99;
 
 /// A path between the two, and how it is now.
 #[derive(Clone, Debug)]
@@ -59,7 +63,7 @@ struct OnWay {
 pub struct Outer {
     conns: BTreeMap<ConnId, (EndpointAddr, Fingerprint)>,
     /// Ways back, and when they were learned.
-    learned: BTreeMap<EndpointAddr, (usize, Time)>,
+    learned: BTreeMap<WayBack, (usize, Time)>,
     sent: Vec<(Via, Option<u8>, Vec<u8>)>,
     pub tcp_ports: BTreeSet<OuterPort>,
     pub delivered: Vec<(InterfaceIndex, Vec<u8>)>,
@@ -67,6 +71,7 @@ pub struct Outer {
     pub forgotten: Vec<IsdAs>,
     pub followed: usize,
     pub notices: Vec<Notice>,
+    /// No path can be used; nor is there a port for segments.
     pub refuses_to_open: bool,
     /// How many connections can be open; none: any number.
     pub most_conns: Option<usize>,
@@ -78,21 +83,32 @@ pub struct Outer {
     host: usize,
 }
 
+impl Outer {
+    /// The link of a way back, or of the last one to its end.
+    fn link_back(&self, way: WayBack) -> Option<usize> {
+        let to_end = || self.learned.iter().filter(|(known, _)| known.end == way.end).map(|(_, known)| known);
+        self.learned.get(&way).or_else(|| to_end().max_by_key(|(_, since)| *since)).map(|(link, _)| *link)
+    }
+}
+
 impl Outside for Outer {
     fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.random
     }
 
-    fn open(&mut self, conn: ConnId, _: EndpointAddr, path: &Path) -> Option<u16> {
-        if self.refuses_to_open || self.most_conns.is_some_and(|most| self.conns.len() >= most) {
-            return None;
+    fn open(&mut self, conn: ConnId, _: EndpointAddr, path: &Path) -> Result<u16, NotOpened> {
+        if self.refuses_to_open {
+            return Err(NotOpened::Refused);
+        }
+        if self.most_conns.is_some_and(|most| self.conns.len() >= most) {
+            return Err(NotOpened::NoRoom);
         }
         self.ports += 1;
         let mut end: EndpointAddr = [CLIENT, SERVER][self.host].parse().unwrap();
         end.host.set_port(40_000 + self.ports);
         self.conns.insert(conn, (end, path.interfaces.clone()));
-        Some(self.rooms.get(&path.interfaces).copied().unwrap_or(ROOM))
+        Ok(self.rooms.get(&path.interfaces).copied().unwrap_or(ROOM))
     }
 
     fn follow(&mut self, _: ConnId, path: &Path) -> Option<u16> {
@@ -104,8 +120,8 @@ impl Outside for Outer {
         self.conns.remove(&conn);
     }
 
-    fn room_back(&mut self, to: EndpointAddr) -> Option<u16> {
-        self.learned.contains_key(&to).then_some(ROOM)
+    fn room_back(&mut self, way: WayBack) -> Option<u16> {
+        self.link_back(way).map(|_| ROOM)
     }
 
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
@@ -273,14 +289,15 @@ impl Sim {
 
     /// A datagram of somebody else's comes to a host's port.
     pub fn forge(&mut self, host: usize, from: EndpointAddr, datagram: &[u8]) -> Heard {
-        let heard = self.engines[host].handle_datagram(self.now, By::Port, from, datagram, &mut self.outer[host]);
+        let by = By::Port(WayBack::new(from, FORGERS));
+        let heard = self.engines[host].handle_datagram(self.now, by, from, datagram, &mut self.outer[host]);
         self.carry(host);
         heard
     }
 
-    /// A host knows a way back to somebody, by this link.
+    /// A host knows a way back to somebody who forges, by this link.
     pub fn know_way(&mut self, host: usize, to: EndpointAddr, link: usize) {
-        self.outer[host].learned.insert(to, (link, self.now));
+        self.outer[host].learned.insert(WayBack::new(to, FORGERS), (link, self.now));
     }
 
     /// The hop fields expire by which a host knows ways back, of those that it learned before.
@@ -302,9 +319,9 @@ impl Sim {
                     let Some((end, path)) = self.outer[host].conns.get(&id).cloned() else { continue };
                     (end, self.link_of(&path))
                 }
-                Via::Back(to) => {
-                    let Some((link, _)) = self.outer[host].learned.get(&to) else { continue };
-                    (to, *link)
+                Via::Back(way) => {
+                    let Some(link) = self.outer[host].link_back(way) else { continue };
+                    (way.end, link)
                 }
             };
             self.put(1 - host, link, conn, matches!(via, Via::Back(_)), segment, bytes);
@@ -369,11 +386,13 @@ impl Sim {
             let Some((id, _)) = open else { return };
             (By::Conn(*id), [CLIENT, SERVER][1 - host].parse().unwrap())
         } else {
-            (By::Port, one.conn)
+            (By::Port(WayBack::new(one.conn, one.link as u64)), one.conn)
         };
         let heard = self.engines[host].handle_datagram(self.now, by, from, &one.bytes, &mut self.outer[host]);
-        if heard.learn && by == By::Port {
-            self.outer[host].learned.insert(from, (one.link, self.now));
+        if let By::Port(back) = by
+            && heard.learn
+        {
+            self.outer[host].learned.insert(back, (one.link, self.now));
         }
         self.carry(host);
         if let Some(echo) = heard.echo {
@@ -384,15 +403,17 @@ impl Sim {
     fn arrive_segment(&mut self, host: usize, link: usize, class: u8, segment: &[u8]) {
         let mut from: EndpointAddr = [CLIENT, SERVER][1 - host].parse().unwrap();
         from.host.set_port(u16::from_be_bytes([segment[0], segment[1]]));
-        if self.engines[host].handle_segment(self.now, from, segment, class, &mut self.outer[host]) {
-            self.outer[host].learned.insert(from, (link, self.now));
+        let back = WayBack::new(from, link as u64);
+        if self.engines[host].handle_segment(self.now, back, segment, class, &mut self.outer[host]) {
+            self.outer[host].learned.insert(back, (link, self.now));
         }
         self.carry(host);
     }
 
     /// A segment of somebody else's comes to a host.
     pub fn forge_segment(&mut self, host: usize, from: EndpointAddr, segment: &[u8]) -> bool {
-        let taken = self.engines[host].handle_segment(self.now, from, segment, 0, &mut self.outer[host]);
+        let back = WayBack::new(from, FORGERS);
+        let taken = self.engines[host].handle_segment(self.now, back, segment, 0, &mut self.outer[host]);
         self.carry(host);
         taken
     }

@@ -112,6 +112,22 @@ fn headers_alone_teach_a_way_back_only_of_a_flow_that_there_is() {
 }
 
 #[test]
+fn a_forged_beginning_turns_no_flow_but_its_own() {
+    let mut sim = Sim::new(2);
+    let mut flows = connect(&mut sim, 0, KEYS);
+    let client = sim.snapshot(1).connections[0].flows[0].remote.unwrap();
+    // What goes by the forger's path comes to nobody.
+    sim.know_way(1, client, 1);
+    sim.links[1].is_cut = true;
+    let begins = Flow::new(1, 7001).says(0, Flags::SYN);
+    assert!(sim.forge(1, client, &whole(&begins)).learn, "its own answers go there");
+    let begins_anew = flows[0].says(0, Flags::SYN);
+    assert!(!sim.forge(1, client, &whole(&begins_anew)).learn, "a flow that lives stays where it is");
+    let arrived = talk(&mut sim, &mut flows, 1, Duration::from_secs(1));
+    assert!(arrived[0].len() > 190, "{}", arrived[0].len());
+}
+
+#[test]
 fn a_subflow_whose_main_flow_goes_elsewhere_is_for_the_kernel_to_judge() {
     let mut sim = Sim::new(1);
     let real: std::net::SocketAddr = "[fd00::80]:80".parse().unwrap();

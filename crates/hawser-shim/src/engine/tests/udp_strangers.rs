@@ -99,7 +99,7 @@ fn who_forges_a_live_flow_is_delivered_as_by_ip_and_turns_nothing() {
     let way = |sim: &Sim| sim.snapshot(1).connections[0].flows[0].remote;
     let before = way(&sim);
     sim.outer[0].delivered.clear();
-    assert!(sim.forge(1, impostor(), &whole(client, server(), b"forged", 0x66)).learn);
+    assert!(!sim.forge(1, impostor(), &whole(client, server(), b"forged", 0x66)).learn);
     assert_eq!(way(&sim), before);
     send(&mut sim, 1, server(), client, b"answer");
     sim.run(ms(50));
@@ -111,6 +111,29 @@ fn who_forges_a_live_flow_is_delivered_as_by_ip_and_turns_nothing() {
     send(&mut sim, 0, client, server(), b"question");
     sim.run(ms(50));
     assert_eq!(way(&sim), before);
+}
+
+#[test]
+fn a_forged_beginning_turns_no_flow_but_its_own() {
+    let mut sim = Sim::new(2);
+    let (client, other) = (end(0, 1, true, 4000), end(0, 1, true, 4001));
+    for _ in 0..3 {
+        send(&mut sim, 0, client, server(), b"question");
+        sim.run(ms(50));
+        send(&mut sim, 1, server(), client, b"answer");
+        sim.run(ms(50));
+    }
+    let from = sim.snapshot(1).connections[0].flows[0].remote.unwrap();
+    // What goes by the forger's path comes to nobody.
+    sim.know_way(1, from, 1);
+    sim.links[1].is_cut = true;
+    sim.outer[0].delivered.clear();
+    assert!(sim.forge(1, from, &whole(other, server(), b"forged", 0x66)).learn, "its own answers go there");
+    assert!(!sim.forge(1, from, &whole(client, server(), b"forged", 0x67)).learn, "a talk stays where it is");
+    send(&mut sim, 1, server(), client, b"answer");
+    send(&mut sim, 1, server(), other, b"answer");
+    sim.run(ms(50));
+    assert_eq!(sim.outer[0].delivered.len(), 1);
 }
 
 #[test]
