@@ -1,7 +1,6 @@
 //! What is wrong with a configuration: where, what, and how to write it instead.
 
 use std::cell::OnceCell;
-use std::fmt;
 use std::ops::Range;
 
 /// Characters that are shown of what a user wrote: of a line around its fault, of a message, and of a hint, which may
@@ -19,8 +18,12 @@ const WORD_MOST: usize = 64;
 /// Bytes of the configuration's text, from the first to one past the last.
 pub type Span = Range<usize>;
 
+/// A value that is right, or what is wrong with it.
+pub type Read<T> = Result<T, Fault>;
+
 /// One fault of a configuration file. Made by [`super::Config::parse`] only; it owns its text and is `Send`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}")]
 pub struct ConfigError {
     /// The file as the user named it.
     pub file: String,
@@ -45,15 +48,6 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, message, .. } = self;
-        write!(f, "{file}:{line}:{column}: {message}")
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 /// Everything found wrong so far. Starts empty; used by one thread.
 #[derive(Debug)]
 pub struct Faults<'t> {
@@ -66,7 +60,8 @@ pub struct Faults<'t> {
     outdated: Vec<ConfigError>,
 }
 
-/// A fault before it knows its line. Starts without hint and fix; plain data.
+/// A fault before it knows its line. Starts without hint and fix; plain data, which somebody must note.
+#[must_use]
 #[derive(Clone, Debug, Default)]
 pub struct Fault {
     /// What is wrong, lower case.
@@ -79,29 +74,25 @@ pub struct Fault {
 
 impl Fault {
     /// One that says what is wrong.
-    #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
     /// Adds what to do about it.
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds the one of `known` that was meant by `word`; where there is none, a hint.
-    #[must_use]
     pub fn meant(self, word: &str, known: &[&str], hint: impl FnOnce() -> String) -> Self {
-        match did_you_mean(word, known).map(super::kinds::quoted) {
+        match did_you_mean(word, known).map(super::parsers::quoted) {
             Some(meant) => self.hint(format!("did you mean {meant}?")).fix(meant),
             None => self.hint(hint()),
         }
     }
 
     /// Adds what should stand there.
-    #[must_use]
     pub fn fix(mut self, replacement: impl Into<String>) -> Self {
         self.fix = Some(replacement.into());
         self
@@ -110,7 +101,6 @@ impl Fault {
 
 impl<'t> Faults<'t> {
     /// None yet, of a file and its text.
-    #[must_use]
     pub fn new(file: &'t str, text: &'t str) -> Self {
         Self { file, text, lines: OnceCell::new(), found: Vec::new(), outdated: Vec::new() }
     }
@@ -156,19 +146,16 @@ impl<'t> Faults<'t> {
     }
 
     /// Whether nothing was found.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
     /// All faults in the order of the file.
-    #[must_use]
     pub fn into_sorted(self) -> Vec<ConfigError> {
         sorted(self.found)
     }
 
     /// All old spellings in the order of the file.
-    #[must_use]
     pub fn into_outdated(self) -> Vec<ConfigError> {
         sorted(self.outdated)
     }

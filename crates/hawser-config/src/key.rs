@@ -1,7 +1,7 @@
 //! Keys: 32 bytes, written in base64 as WireGuard writes them.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -38,22 +38,12 @@ pub enum KeyError {
 /// Why a key file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// The file could not be read.
-    #[error("read key {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Others than the owner have access.
-    #[error("read key {}: mode {mode:04o} lets others in", path.display())]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    /// The file could not be read, as the system said.
+    #[error("read key {}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// Others than the owner have access, by these permission bits.
+    #[error("read key {}: mode {:04o} lets others in", .0.display(), .1)]
+    Exposed(PathBuf, u32),
     /// Somebody else than the user who reads it, or root, may change it.
     #[error("read key {}: it belongs to user {owner}", path.display())]
     Foreign {
@@ -65,38 +55,30 @@ pub enum KeyFileError {
         reader: u32,
     },
     /// Not a regular file.
-    #[error("read key {}: not a regular file", path.display())]
-    NotAFile {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file does not hold a key.
-    #[error("read key {}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with its text.
-        source: KeyError,
-    },
+    #[error("read key {}: not a regular file", .0.display())]
+    NotAFile(PathBuf),
+    /// The file does not hold a key: what is wrong with its text.
+    #[error("read key {}", .0.display())]
+    Malformed(PathBuf, #[source] KeyError),
 }
 
 impl KeyFileError {
     /// Whether the file is missing or not ours to read, rather than wrong.
     pub fn is_out_of_reach(&self) -> bool {
         use io::ErrorKind::{NotFound, PermissionDenied};
-        matches!(self, Self::Read { source, .. } if matches!(source.kind(), NotFound | PermissionDenied))
+        matches!(self, Self::Read(_, source) if matches!(source.kind(), NotFound | PermissionDenied))
     }
 
     /// What to do about it, with the command where there is one.
     pub fn hint(&self) -> String {
         match self {
-            Self::Read { path, source } if source.kind() == io::ErrorKind::NotFound => {
+            Self::Read(path, source) if source.kind() == io::ErrorKind::NotFound => {
                 format!("make one: (umask 077; hawser genkey > {})", path.display())
             }
-            Self::Read { .. } => "run as the user who owns the file".to_owned(),
-            Self::Exposed { path, .. } => format!("chmod 600 {}", path.display()),
+            Self::Read(..) => "run as the user who owns the file".to_owned(),
+            Self::Exposed(path, _) => format!("chmod 600 {}", path.display()),
             Self::Foreign { path, reader, .. } => format!("chown {reader} {}", path.display()),
-            Self::NotAFile { .. } | Self::Malformed { .. } => {
+            Self::NotAFile(_) | Self::Malformed(..) => {
                 "the file must hold one line, as printed by `hawser genkey`".to_owned()
             }
         }
@@ -211,18 +193,21 @@ impl PrivateKey {
     }
 }
 
+/// Opens a file without waiting: else the call would wait for a FIFO's other end.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
 /// Opens, checks the opened file's mode and owner (not the path's, which may change meanwhile), reads, decodes.
 fn load(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyFileError> {
-    let failed = |source| KeyFileError::Read { path: path.to_owned(), source };
-    // Else the call would wait for a FIFO's other end.
-    let file =
-        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).map_err(failed)?;
+    let failed = |source| KeyFileError::Read(path.to_owned(), source);
+    let file = open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
-        return Err(KeyFileError::NotAFile { path: path.to_owned() });
+        return Err(KeyFileError::NotAFile(path.to_owned()));
     }
     if meta.mode() & OTHERS != 0 {
-        return Err(KeyFileError::Exposed { path: path.to_owned(), mode: meta.mode() & 0o7777 });
+        return Err(KeyFileError::Exposed(path.to_owned(), meta.mode() & 0o7777));
     }
     let reader = rustix::process::geteuid().as_raw();
     if meta.uid() != 0 && meta.uid() != reader {
@@ -232,7 +217,7 @@ fn load(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyFileError> {
     let mut text = Zeroizing::new(Vec::with_capacity(KEY_FILE_LIMIT as usize + 1));
     file.take(KEY_FILE_LIMIT).read_to_end(&mut text).map_err(failed)?;
     let text = std::str::from_utf8(&text).map_err(|_| KeyError::NotBase64);
-    text.and_then(decode).map_err(|source| KeyFileError::Malformed { path: path.to_owned(), source })
+    text.and_then(decode).map_err(|source| KeyFileError::Malformed(path.to_owned(), source))
 }
 
 fn decode(text: &str) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyError> {
@@ -243,8 +228,5 @@ fn decode(text: &str) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyError> {
     let bytes = Zeroizing::new(STANDARD.decode(text).map_err(|_| KeyError::NotBase64)?);
     let key: [u8; KEY_BYTES] = bytes.as_slice().try_into().map_err(|_| KeyError::WrongLength(bytes.len()))?;
     let key = Zeroizing::new(key);
-    if key.iter().all(|&b| b == 0) {
-        return Err(KeyError::Zero);
-    }
-    Ok(key)
+    if *key == [0; KEY_BYTES] { Err(KeyError::Zero) } else { Ok(key) }
 }

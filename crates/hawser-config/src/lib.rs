@@ -1,31 +1,27 @@
 //! Configurations: strict TOML in, a portal's [`Config`] or every fault out. Other files of Hawser's are read with the
 //! same.
 //!
-//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what
-//!    nobody asked for is unknown, by the [`schema`]. `error` gives faults their places.
-//! 2. Each section has its type and its reader: `sections`, `links`, `rules` (`rule_values`, `marks`), `forward`,
-//!    `takeover`, `hub`, `etcd`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
+//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`parsers`); what nobody asked
+//!    for is unknown, by the [`schema`]. `error` gives faults their places.
+//! 2. Each section has its type and its reader: `sections`, `links` (`scion`), `rules` (`matching`), `redirect`, `hub`.
+//!    Their values are right as soon as they are there: `values`, `words`, `key`.
 //! 3. `together` looks at what must fit together across sections.
 //! 4. [`read`] does all that for a file and those of peers beside it (`load`).
 
 mod error;
-mod etcd;
-mod forward;
 mod hub;
 mod key;
-mod kinds;
 mod links;
 mod load;
-mod marks;
+mod matching;
 mod parsers;
 pub mod reading;
-mod rule_values;
+mod redirect;
 mod rules;
 pub mod schema;
 #[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
 mod scion;
 mod sections;
-mod takeover;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -35,18 +31,15 @@ mod words;
 use std::net::SocketAddr;
 
 pub use error::{ConfigError, Span};
-pub use etcd::{Etcd, EtcdTls, EtcdUrl};
-pub use forward::Forward;
-pub use hub::Hub;
+pub use hub::{Etcd, EtcdTls, EtcdUrl, Hub};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use links::{ANY_INTERFACE, DataCap, Link, NamedEndpoint, Peer};
 pub use load::{LoadError, PEERS_FOLDER, TEXT_LIMIT, from_file, log_format, read, read_text};
-pub use marks::{CLASS_MASK, MarkKinds, MarkMatch, class_bits};
-pub use rule_values::{Domain, Mac, PortRange};
+pub use matching::{CLASS_MASK, Domain, Mac, MarkKinds, MarkMatch, PortRange, class_bits};
+pub use redirect::{Forward, Kept, Takeover, TakeoverRole};
 pub use rules::Rule;
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use sections::{Gateway, NameServerKeys, Nat, Portal, Traffic, Tun, Web};
-pub use takeover::{Kept, Takeover, TakeoverRole};
 pub use values::{
     BitRate, DnsDomain, HostName, InterfaceName, InterfacePattern, IpProtocol, LinkName, MTU_MIN, Metric, MonthDay,
     Mtu, NameError, PeerName, TcpCongestion, TlsName, Volume, VolumeError,
@@ -55,10 +48,9 @@ pub use words::{Cipher, Congestion, Fail, Keyword, LogFormat, Protection, Schedu
 
 use error::Faults;
 use links::Claims;
-use reading::{Document, Sited, parse, parse_into, values as alone};
+use reading::{Document, parse, parse_into, values as alone};
 use rules::Known;
 use schema::SCHEMA;
-use together::Together;
 
 /// The port portals listen on where the contract's examples say nothing else.
 pub const DEFAULT_PORT: u16 = 4920;
@@ -134,20 +126,20 @@ impl Config {
         }
         let portal = file.one("portal", sections::portal);
         let tun = file.one("tun", sections::tun);
-        let gateway = file.one("gateway", sections::gateway);
-        let nat = file.one("nat", sections::nat);
+        let gateway = file.one("gateway", sections::gateway).unwrap_or_default();
+        let nat = file.one("nat", sections::nat).unwrap_or_default();
         let mut claims = Claims::of(file.tree);
         let links = file.each("link", |table| links::link(table, &mut claims));
         let peers = file.each("peer", |table| links::peer(table, &mut claims));
-        let traffic = file.one("traffic", sections::traffic);
+        let traffic = file.one("traffic", sections::traffic).unwrap_or_default();
         let (mut marks, known) = (MarkKinds::default(), Known::of(file.tree));
         let rules = file.each("rule", |table| Some(rules::rule(table, &mut marks, &known)));
         let mut rules = rules.unwrap_or_default();
-        marks::classify(&mut rules, &mut marks, file.faults);
-        let forwards = file.each("forward", forward::forward);
+        matching::classify(&mut rules, &mut marks, file.faults);
+        let forwards = file.each("forward", redirect::forward);
         let metrics = file.one("metrics", sections::metrics).flatten();
-        let takeover = file.one("takeover", takeover::read).flatten();
-        let web = file.one("web", sections::web);
+        let section = file.one("takeover", redirect::takeover).flatten();
+        let web = file.one("web", sections::web).unwrap_or_default();
         let hub = file.one("hub", hub::section);
         // Only its faults: who begins the log asks for the format before (`log_format`).
         file.one("log", sections::log);
@@ -156,30 +148,17 @@ impl Config {
         if file.faults.is_empty() {
             hub::settle(&mut peers, file.faults);
         }
-        peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
-        let mut settled = None;
+        let (links, rules, forwards) = (alone(links), alone(rules), alone(forwards));
+        let peers = [&alone(peers)[..], others.unwrap_or_default()].concat();
+        // Which of its two portals this is shows by the peers.
+        let takeover = None;
+        let mut config =
+            Self { portal, tun, gateway, nat, links, peers, traffic, rules, forwards, metrics, takeover, web, hub };
         if file.faults.is_empty() {
             // Only then: what was left out because of a fault would look pointless.
-            let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
-            Together { portal: &portal, tun: &tun, gateway, nat, links: &links, peers: &peers }.check(file);
-            forward::check(&forwards, nat, &portal, &peers, file.faults);
-            rules::check(&rules, &tun, gateway, file.faults);
-            settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, file.faults));
+            config.check(file);
+            config.takeover = section.and_then(|section| section.settle(&config, file.faults));
         }
-        Some(Self {
-            portal,
-            tun,
-            gateway: gateway.unwrap_or_default(),
-            nat: nat.unwrap_or_default(),
-            links: alone(links),
-            peers: alone(peers),
-            traffic: traffic.unwrap_or_default(),
-            rules: alone(rules),
-            forwards: alone(forwards),
-            metrics,
-            takeover: settled,
-            web: web.unwrap_or_default(),
-            hub,
-        })
+        Some(config)
     }
 }

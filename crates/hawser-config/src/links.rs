@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
 use toml::de::{DeTable, DeValue};
 
-use super::error::Fault;
+use super::error::{Fault, Read};
 use super::hub;
 use super::key::PublicKey;
-use super::kinds::{keyword_but, parsed, string, within};
 use super::parsers::{
-    Endpoint, at_least, by_kind, endpoint, interface_name, interface_pattern, ip_address, link_name, network, path,
-    peer_name, weight,
+    Endpoint, at_least, endpoint, interface_name, interface_pattern, ip_address, keyword_but, link_name, network,
+    parsed, path, peer_name, string, weight, within,
 };
 use super::reading::{Sited, Table, Unique, values};
 use super::scion::{self, ScionEndpoint, ScionPaths};
@@ -28,7 +28,7 @@ pub const ANY_INTERFACE: &str = "*";
 /// The least rate, bit/s: a path's own words take a tenth of it.
 const RATE_MIN: u64 = 64_000;
 /// Days that every month has.
-const DAYS: std::ops::RangeInclusive<i64> = 1..=28;
+const DAYS: RangeInclusive<i64> = 1..=28;
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -97,12 +97,9 @@ impl Link {
     }
 }
 
-/// Reads a `[[link]]`.
 pub(super) fn link(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Link> {
     let name = table.required("name", "name = \"dsl\"", link_name);
-    if let Some(name) = &name {
-        claims.link_names.claim(table, name.value.clone(), name.span.clone(), "the link name is taken");
-    }
+    claims.link_names.claim_each(table, name.as_slice(), "the link name is taken");
     let interface = table.get("interface", interface_name);
     let exclude = table.list("exclude", interface_pattern).unwrap_or_default();
     let address = table.get("address", ip_address);
@@ -127,12 +124,14 @@ pub(super) fn link(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option
 /// Notes a fault where no interface can be bound to.
 fn check_place(table: &mut Table<'_, '_, '_>, interface: Option<&InterfaceName>, transport: Option<Transport>) {
     let any = interface.is_some_and(|name| name.as_str() == ANY_INTERFACE);
+    let one = interface.is_some() && !any;
     let (interface, address) = (table.has("interface"), table.has("address"));
     if !interface && !address {
         let fault = Fault::new("a link needs an `interface` or an `address`");
         table.here(fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
     }
-    if table.has("exclude") && !any {
+    // Where `interface` is missing or faulty, that is told.
+    if table.has("exclude") && (one || address && !interface) {
         let fault = Fault::new("`exclude` is for a link of every interface");
         table.here(fault.hint("write: interface = \"*\", or leave `exclude` out"));
     }
@@ -214,6 +213,36 @@ impl std::fmt::Display for NamedEndpoint {
     }
 }
 
+/// Endpoints by their kind. Plain data.
+#[derive(Default)]
+pub(super) struct Endpoints {
+    pub sockets: Vec<SocketAddr>,
+    /// The places of `sockets` in the list.
+    ranks: Vec<u8>,
+    names: Vec<NamedEndpoint>,
+    pub scion: Vec<ScionEndpoint>,
+}
+
+impl Endpoints {
+    /// Those of a list, where there is one.
+    pub fn of(list: Option<Vec<Endpoint>>) -> Self {
+        let mut sorted = Self::default();
+        for (place, endpoint) in list.into_iter().flatten().enumerate() {
+            // Beyond 255 all are as good.
+            let rank = u8::try_from(place).unwrap_or(u8::MAX);
+            match endpoint {
+                Endpoint::Socket(address) => {
+                    sorted.sockets.push(address);
+                    sorted.ranks.push(rank);
+                }
+                Endpoint::Name(name, port) => sorted.names.push(NamedEndpoint { name, port, rank }),
+                Endpoint::Scion(endpoint) => sorted.scion.push(endpoint),
+            }
+        }
+        sorted
+    }
+}
+
 impl Peer {
     /// The networks behind it, those that it shares with the active member of its hub among them.
     pub fn networks(&self) -> Vec<IpNet> {
@@ -226,38 +255,28 @@ impl Peer {
     }
 }
 
-/// Reads a `[[peer]]`.
 pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Peer> {
     let name = table.required("name", "name = \"hub\"", peer_name);
-    if let Some(name) = &name {
-        claims.peer_names.claim(table, name.value.clone(), name.span.clone(), "the peer name is taken");
-    }
+    claims.peer_names.claim_each(table, name.as_slice(), "the peer name is taken");
     let key = table.required("public_key", "public_key = \"…\"    (hawser pubkey < private.key)", public_key);
-    if let Some(key) = &key {
-        claims.public_keys.claim(table, key.value, key.span.clone(), "another peer has the public key");
-    }
+    claims.public_keys.claim_each(table, key.as_slice(), "another peer has the public key");
     let preshared_key_file = table.get("preshared_key_file", path);
-    let endpoints = table.set("endpoints", "the endpoint is there twice", endpoint).unwrap_or_default();
-    let is_standby = name.as_ref().is_some_and(|name| claims.standbys.contains(name.value.as_str()));
-    let allowed = if is_standby {
-        shared(table)
-    } else {
-        table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network)
+    let endpoints = Endpoints::of(table.set("endpoints", "the endpoint is there twice", endpoint));
+    let allowed = match &name {
+        Some(name) if claims.standbys.contains(name.value.as_str()) => shared(table),
+        _ => table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network),
     };
     let standby = table.get("standby", hub::names).unwrap_or_default();
-    for net in allowed.iter().flatten() {
-        claims.networks.claim(table, net.value, net.span.clone(), "the network belongs to a peer already");
-    }
-    let (ranks, names) = ranked(&endpoints);
-    let (endpoints, scion_endpoints) = by_kind(endpoints);
+    let networks = allowed.as_deref().unwrap_or_default();
+    claims.networks.claim_each(table, networks, "the network belongs to a peer already");
     Some(Peer {
         name: name?.value,
         public_key: key?.value,
         preshared_key_file,
-        endpoints,
-        ranks,
-        names,
-        scion_endpoints,
+        endpoints: endpoints.sockets,
+        ranks: endpoints.ranks,
+        names: endpoints.names,
+        scion_endpoints: endpoints.scion,
         allowed_ips: values(allowed?),
         standby,
         shared_ips: Vec::new(),
@@ -274,22 +293,7 @@ fn shared(table: &mut Table<'_, '_, '_>) -> Option<Vec<Sited<IpNet>>> {
     Some(Vec::new())
 }
 
-fn public_key(value: &DeValue<'_>) -> Result<PublicKey, Fault> {
+fn public_key(value: &DeValue<'_>) -> Read<PublicKey> {
     let hint = "44 characters, as printed on the other side by: hawser pubkey < private.key";
     string(value, |text| PublicKey::parse(text).map_err(|error| Fault::new(error.to_string()).hint(hint)))
-}
-
-/// The places in the list of those that are addresses, and what are names.
-fn ranked(endpoints: &[Endpoint]) -> (Vec<u8>, Vec<NamedEndpoint>) {
-    let (mut ranks, mut names) = (Vec::new(), Vec::new());
-    for (place, endpoint) in endpoints.iter().enumerate() {
-        // Beyond 255 all are as good.
-        let rank = u8::try_from(place).unwrap_or(u8::MAX);
-        match endpoint {
-            Endpoint::Socket(_) => ranks.push(rank),
-            Endpoint::Name(name, port) => names.push(NamedEndpoint { name: name.clone(), port: *port, rank }),
-            Endpoint::Scion(_) => {}
-        }
-    }
-    (ranks, names)
 }

@@ -5,17 +5,15 @@
 //! 3. What two files claim is found. [`log_format`] is read by itself, before everything else.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{Fault, Faults};
 use super::links::{self, Claims, Peer};
-use super::reading::{Sited, parse, parse_into};
+use super::reading::{Sited, parse, parse_into, values};
 use super::schema::{PEER, SCHEMA};
 use super::words::LogFormat;
-use super::{Config, ConfigError, KeyFileError, hub, sections};
+use super::{Config, ConfigError, KeyFileError, hub, key, sections};
 
 /// Where files of peers are, beside the configuration.
 pub const PEERS_FOLDER: &str = "peers.d";
@@ -36,7 +34,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The file has faults.
-    #[error("read configuration {}: {} to correct", path.display(), count(errors.len()))]
+    #[error("read configuration {}: {} error{} to correct", path.display(), errors.len(), plural(errors))]
     Faulty {
         /// The file.
         path: PathBuf,
@@ -50,11 +48,8 @@ pub enum LoadError {
     Key(#[from] KeyFileError),
 }
 
-fn count(errors: usize) -> String {
-    match errors {
-        1 => "1 error".to_owned(),
-        n => format!("{n} errors"),
-    }
+fn plural(errors: &[ConfigError]) -> &'static str {
+    if errors.len() == 1 { "" } else { "s" }
 }
 
 /// Reads a regular file of at most [`TEXT_LIMIT`] bytes. It waits for nobody: a FIFO without a writer is refused at
@@ -67,8 +62,7 @@ pub fn read_text(path: &Path) -> Result<String, LoadError> {
 }
 
 fn bounded(path: &Path, limit: u64) -> io::Result<String> {
-    // Else the call would wait for a FIFO's other end.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let file = key::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -103,7 +97,7 @@ pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = PeerFile::read_all(folder)?;
-    let others: Option<Vec<Peer>> = files.as_ref().map(|files| files.iter().flat_map(PeerFile::peers).collect());
+    let others = files.as_deref().map(|files| values(files.iter().flat_map(|file| file.peers.clone())));
     let mut config = match Config::parse_beside(&text, &path.display().to_string(), others.as_deref()) {
         Ok(config) => config,
         Err(errors) => return Err(LoadError::Faulty { path: path.to_owned(), text, errors }),
@@ -124,7 +118,6 @@ pub fn log_format(path: &Path) -> LogFormat {
 }
 
 /// A file of peers, in which everything is right. Plain data.
-#[derive(Debug)]
 struct PeerFile {
     path: PathBuf,
     text: String,
@@ -132,10 +125,7 @@ struct PeerFile {
 }
 
 impl PeerFile {
-    /// All of them; none where the folder is not there.
-    ///
-    /// # Errors
-    /// [`LoadError`] of the first file that cannot be read, or has faults.
+    /// All of them, or why the first of them cannot be read; none where the folder is not there.
     fn read_all(folder: &Path) -> Result<Option<Vec<Self>>, LoadError> {
         let folder = folder.join(PEERS_FOLDER);
         let failed = |source| LoadError::Read { path: folder.clone(), source };
@@ -155,23 +145,17 @@ impl PeerFile {
             parse(text, file, &[PEER], |file| {
                 let mut claims = Claims::of(file.tree);
                 let mut peers = file.each("peer", |table| links::peer(table, &mut claims))?;
-                hub::settle(&mut peers, file.faults);
+                if file.faults.is_empty() {
+                    hub::settle(&mut peers, file.faults);
+                }
                 Some(peers)
             })
         })?;
         Ok(Self { path, text, peers })
     }
-
-    /// Its peers, in their order.
-    fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
-        self.peers.iter().map(|peer| peer.value.clone())
-    }
 }
 
-/// Looks for what two files claim: a name, a key, a network.
-///
-/// # Errors
-/// [`LoadError::Faulty`] of the file that is read later.
+/// Looks for what two files claim: a name, a key, a network. That is a fault of the file that is read later.
 fn distinct(main: &Path, config: &Config, files: &[PeerFile]) -> Result<(), LoadError> {
     let beside: usize = files.iter().map(|file| file.peers.len()).sum();
     let own = config.peers.iter().take(config.peers.len() - beside);
@@ -207,15 +191,11 @@ fn claims(peer: &Peer) -> Vec<(String, &'static str)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{self, MAIN};
     use super::*;
 
-    const MAIN: &str =
-        "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n";
-    const KEYS: [&str; 2] =
-        ["RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=", "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="];
-
     fn peer(name: &str, key: usize, net: &str) -> String {
-        format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\nallowed_ips = [\"{net}\"]\n", KEYS[key])
+        tests::peer(name, key, &format!("allowed_ips = [\"{net}\"]\n"))
     }
 
     /// A configuration and files of peers.
@@ -269,7 +249,7 @@ mod tests {
         let (same_key, same_net) = (peer("two", 0, "10.77.0.3/32"), peer("two", 1, "10.77.0.2/32"));
         // A configuration, files beside it, and what is said.
         type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
-        let table: [Row<'_>; 7] = [
+        let table: [Row<'_>; 8] = [
             (MAIN, &[("a.toml", &one), ("b.toml", &again)], &["b.toml:1: the peer name is taken"]),
             (MAIN, &[("a.toml", &one), ("b.toml", &same_key)], &["b.toml:1: another peer has the public key"]),
             (&format!("{MAIN}{one}"), &[("b.toml", &same_net)], &["b.toml:1: the network belongs to a peer already"]),
@@ -279,6 +259,7 @@ mod tests {
                 &[("a.toml", &one.replace("name", "nam"))],
                 &["a.toml:1: missing key `name` in [[peer]]", "a.toml:2: unknown key `nam` in [[peer]]"],
             ),
+            (MAIN, &[("a.toml", &format!("{one}standby = \"x\"\n[pear]\n"))], &["a.toml:6: unknown section `pear`"]),
             (MAIN, &[("a.toml", "[[peer")], &["a.toml:1: unclosed array table, expected `]]`"]),
             (
                 &MAIN.replace("listen = [\"0.0.0.0:4920\"]", ""),

@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use super::error::{Fault, Faults, Span, around, did_you_mean};
-pub use super::kinds::{boolean, integer, keyword, keyword_but, kind, parsed, quoted, string, within, wrong_kind};
-pub use super::parsers::{path, zero_host_bits};
+pub use super::error::{Fault, Faults, Read, Span, around, did_you_mean};
+use super::parsers::not_a_list;
+pub use super::parsers::{
+    boolean, integer, keyword, kind, parsed, path, quoted, string, within, wrong_kind, zero_host_bits,
+};
 use super::schema::SectionSchema;
 #[cfg(feature = "scion")]
 pub use super::scion::{daemon, policy};
@@ -64,7 +66,6 @@ pub fn parse_into<T>(
 }
 
 /// The text as a tree that knows its bytes. None where it is no TOML (then that is noted).
-#[must_use]
 pub fn tree<'t>(text: &'t str, faults: &mut Faults<'_>) -> Option<Spanned<DeTable<'t>>> {
     let (tree, syntax) = DeTable::parse_recoverable(text);
     for error in syntax {
@@ -76,6 +77,13 @@ pub fn tree<'t>(text: &'t str, faults: &mut Faults<'_>) -> Option<Spanned<DeTabl
         faults.add(span, fault);
     }
     faults.is_empty().then_some(tree)
+}
+
+/// The values of `key` in the sections `[[name]]`, as they stand there, right or wrong.
+pub(super) fn raw<'a, 't>(tree: &'a DeTable<'t>, name: &str, key: &str) -> impl Iterator<Item = &'a DeValue<'t>> {
+    let sections = tree.get(name).and_then(|sections| sections.get_ref().as_array());
+    let sections = sections.into_iter().flat_map(|sections| sections.iter());
+    sections.filter_map(move |section| section.get_ref().get(key).map(Spanned::get_ref))
 }
 
 /// The sections of a file while they are read. Starts with what is unknown noted; used by one thread.
@@ -149,12 +157,6 @@ impl<'t, 'f> Document<'_, 't, 'f> {
         }
     }
 
-    /// Where a key's value stands; its section was read, and has it.
-    pub fn span(&self, section: &str, key: &str) -> Span {
-        let section = self.tree.get(section).and_then(|section| section.get_ref().as_table());
-        section.and_then(|section| section.get(key)).map_or(0..0, Spanned::span)
-    }
-
     fn find_unknown(&mut self) {
         let (schema, names) = (self.schema, self.schema.iter().map(|s| s.name).collect::<Vec<_>>());
         for (key, value) in self.tree.iter().filter(|(key, _)| !names.contains(&key.get_ref().as_ref())) {
@@ -226,6 +228,11 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         self.table.contains_key(key)
     }
 
+    /// Those of `keys` that stand in the section, right or wrong.
+    pub(super) fn present<'k>(&self, keys: &[&'k str]) -> Vec<&'k str> {
+        keys.iter().copied().filter(|key| self.has(key)).collect()
+    }
+
     /// The value of `key` as it stands there; it is not asked for by this.
     pub fn raw(&self, key: &str) -> Option<&'a DeValue<'t>> {
         self.table.get(key).map(Spanned::get_ref)
@@ -251,19 +258,26 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         self.faults.warn(self.table.get(key).map_or(self.header(), Spanned::span), today);
     }
 
+    /// What was read of the value of `key` at `span`. None where it is wrong (then that is noted under the key's name).
+    fn note<T>(&mut self, key: &str, span: Span, read: Read<T>) -> Option<Sited<T>> {
+        match read {
+            Ok(value) => Some(Sited { value, span }),
+            Err(fault) => {
+                self.faults.add(span, Fault { message: format!("`{key}`: {}", fault.message), ..fault });
+                None
+            }
+        }
+    }
+
     /// The value of `key`, with its place. None where it is absent, or wrong (then a fault is noted).
-    pub fn optional<T>(
-        &mut self,
-        key: &'static str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
-    ) -> Option<Sited<T>> {
+    pub fn optional<T>(&mut self, key: &'static str, parse: impl Fn(&DeValue<'t>) -> Read<T>) -> Option<Sited<T>> {
         self.asked.push(key);
         let value = self.table.get(key)?;
-        parse_sited(self.faults, key, value, &parse)
+        self.note(key, value.span(), parse(value.get_ref()))
     }
 
     /// The value of `key` alone.
-    pub fn get<T>(&mut self, key: &'static str, parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>) -> Option<T> {
+    pub fn get<T>(&mut self, key: &'static str, parse: impl Fn(&DeValue<'t>) -> Read<T>) -> Option<T> {
         self.optional(key, parse).map(|sited| sited.value)
     }
 
@@ -277,7 +291,7 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         &mut self,
         key: &'static str,
         old: &'static str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+        parse: impl Fn(&DeValue<'t>) -> Read<T>,
     ) -> Option<T> {
         self.old.push(old);
         let today = self.get(key, &parse);
@@ -288,7 +302,7 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
             return today;
         }
         self.faults.warn(name.span(), Fault::new(format!("`{old}` is called `{key}` today")).fix(key));
-        parse_sited(self.faults, old, value, &parse).map(|sited| sited.value)
+        self.note(old, value.span(), parse(value.get_ref())).map(|sited| sited.value)
     }
 
     /// As [`Table::optional`], but an absent key is a fault; `example` shows how to write it.
@@ -296,26 +310,21 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         &mut self,
         key: &'static str,
         example: &str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+        parse: impl Fn(&DeValue<'t>) -> Read<T>,
     ) -> Option<Sited<T>> {
         self.demand(key, example);
         self.optional(key, parse)
     }
 
     /// The items of the list `key`, each with its place. None where it is absent or any item is wrong.
-    pub fn list<T>(
-        &mut self,
-        key: &'static str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
-    ) -> Option<Vec<Sited<T>>> {
+    pub fn list<T>(&mut self, key: &'static str, parse: impl Fn(&DeValue<'t>) -> Read<T>) -> Option<Vec<Sited<T>>> {
         self.asked.push(key);
         let value = self.table.get(key)?;
         let DeValue::Array(items) = value.get_ref() else {
-            self.faults.add(value.span(), not_a_list(key, value.get_ref()));
-            return None;
+            return self.note(key, value.span(), Err(not_a_list(value.get_ref()))).map(|list| list.value);
         };
-        let parsed: Vec<_> = items.iter().map(|item| parse_sited(self.faults, key, item, &parse)).collect();
-        parsed.into_iter().collect()
+        let read: Vec<_> = items.iter().map(|item| self.note(key, item.span(), parse(item.get_ref()))).collect();
+        read.into_iter().collect()
     }
 
     /// As [`Table::list`], without places: an item of which there is another of the same text is a fault, `twice`.
@@ -323,14 +332,14 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         &mut self,
         key: &'static str,
         twice: &str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+        parse: impl Fn(&DeValue<'t>) -> Read<T>,
     ) -> Option<Vec<T>> {
         let items = self.list(key, parse)?;
         Some(self.distinct(items, twice, T::to_string))
     }
 
     /// The values of `items`; one of which there is another of the same `id` is a fault, `twice`.
-    pub fn distinct<T, K: Ord>(&mut self, items: Vec<Sited<T>>, twice: &str, id: impl Fn(&T) -> K) -> Vec<T> {
+    pub fn distinct<T, K: Ord + Clone>(&mut self, items: Vec<Sited<T>>, twice: &str, id: impl Fn(&T) -> K) -> Vec<T> {
         let mut seen = Unique::default();
         for item in &items {
             seen.claim(self, id(&item.value), item.span.clone(), twice);
@@ -338,12 +347,19 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         values(items)
     }
 
+    /// Notes a fault of the section where the list `key` is there, and empty.
+    pub fn not_empty(&mut self, key: &str, hint: &str) {
+        if self.raw(key).and_then(DeValue::as_array).is_some_and(|items| items.is_empty()) {
+            self.here(Fault::new(format!("`{key}` is empty")).hint(hint));
+        }
+    }
+
     /// As [`Table::list`], but an absent or empty list is a fault.
     pub fn required_list<T>(
         &mut self,
         key: &'static str,
         example: &str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+        parse: impl Fn(&DeValue<'t>) -> Read<T>,
     ) -> Option<Vec<Sited<T>>> {
         self.demand(key, example);
         let items = self.list(key, parse)?;
@@ -358,7 +374,7 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         &mut self,
         key: &'static str,
         example: &str,
-        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+        parse: impl Fn(&DeValue<'t>) -> Read<T>,
     ) -> Option<Vec<Sited<T>>> {
         match self.raw(key) {
             Some(DeValue::Array(_)) => self.required_list(key, example, parse),
@@ -397,7 +413,7 @@ impl<T> Default for Unique<T> {
     }
 }
 
-impl<T: Ord> Unique<T> {
+impl<T: Ord + Clone> Unique<T> {
     /// Takes `value`, or notes `fault` with the line of the first.
     pub fn claim(&mut self, table: &mut Table<'_, '_, '_>, value: T, span: Span, fault: &str) {
         if let Some(&first) = self.0.get(&value) {
@@ -407,28 +423,11 @@ impl<T: Ord> Unique<T> {
             self.0.insert(value, span.start);
         }
     }
-}
 
-/// Parses one value; a fault is noted under the key's name.
-fn parse_sited<'t, T>(
-    faults: &mut Faults<'_>,
-    key: &str,
-    value: &Spanned<DeValue<'t>>,
-    parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
-) -> Option<Sited<T>> {
-    match parse(value.get_ref()) {
-        Ok(parsed) => Some(Sited { value: parsed, span: value.span() }),
-        Err(fault) => {
-            faults.add(value.span(), Fault { message: format!("`{key}`: {}", fault.message), ..fault });
-            None
+    /// The same with each of `items`.
+    pub(super) fn claim_each(&mut self, table: &mut Table<'_, '_, '_>, items: &[Sited<T>], fault: &str) {
+        for item in items {
+            self.claim(table, item.value.clone(), item.span.clone(), fault);
         }
-    }
-}
-
-fn not_a_list(key: &str, value: &DeValue<'_>) -> Fault {
-    let fault = Fault::new(format!("`{key}`: expected a list, found {}", kind(value)));
-    match value {
-        DeValue::String(text) => fault.hint("a list stands in brackets").fix(format!("[{}]", quoted(text))),
-        _ => fault.hint("a list stands in brackets: [\"…\", \"…\"]"),
     }
 }

@@ -1,20 +1,18 @@
 //! `[[rule]]`: which packets are treated in another way than `[traffic]` says, and how.
 //!
-//! 1. [`rule`] reads what packets are compared with, and what they get. 2. The links that they go by are read by
-//!    [`links`].
-//! 3. [`check`] looks at it together with the rest.
+//! [`rule`] reads what packets are compared with (`matching`), and what they get; [`links`] the links that they go by.
 
 use hawser_core::rules::PRIORITY_MOST;
 use ipnet::IpNet;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Fault, Faults};
-use super::kinds::{boolean, keyword, quoted, within, wrong_kind};
-use super::marks::{self, CLASS_MASK, MarkKinds, MarkMatch, class_bits};
-use super::parsers::{interface_name, link_name, network, weight};
-use super::reading::{Sited, Table, values};
-use super::rule_values::{CLASS_MAX, CLASSES, Domain, Mac, PROTOCOLS, PortRange, domain, mac, number_or_name, ports};
-use super::sections::{Gateway, Tun};
+use super::error::{Fault, Read};
+use super::matching::{
+    CLASS_MASK, CLASS_MAX, CLASSES, Domain, Mac, MarkKinds, MarkMatch, PROTOCOLS, PortRange, class_bits, domain, mac,
+    mark, number_or_name, ports,
+};
+use super::parsers::{boolean, interface_name, keyword, link_name, network, quoted, weight, within, wrong_kind};
+use super::reading::{Table, raw, values};
 use super::values::{InterfaceName, LinkName};
 use super::words::{Fec, Keyword, Scheduler};
 
@@ -111,12 +109,9 @@ pub(super) struct Known {
 impl Known {
     /// What the file says of links.
     pub fn of(tree: &DeTable<'_>) -> Self {
-        let links = tree.get("link").and_then(|links| links.get_ref().as_array());
-        let tables = links.into_iter().flat_map(|links| links.iter()).filter_map(|link| link.get_ref().as_table());
-        let name = |table: &DeTable<'_>| table.get("name").and_then(|name| name.get_ref().as_str().map(str::to_owned));
-        let listen = tree.get("portal").and_then(|portal| portal.get_ref().as_table()?.get("listen"));
-        let listens = listen.and_then(|listen| listen.get_ref().as_array().map(|list| !list.is_empty()));
-        Self { names: tables.filter_map(name).collect(), called: listens.unwrap_or(false) }
+        let names = raw(tree, "link", "name").filter_map(DeValue::as_str).map(str::to_owned).collect();
+        let listen = tree.get("portal").and_then(|portal| portal.get_ref().get("listen")?.get_ref().as_array());
+        Self { names, called: listen.is_some_and(|listen| !listen.is_empty()) }
     }
 
     /// Why no packet can go by this link.
@@ -141,7 +136,7 @@ pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: 
         source: table.get("source", network),
         destination: table.get("destination", network),
         ports: values(table.list("ports", ports).unwrap_or_default()),
-        mark: table.get("mark", marks::mark),
+        mark: table.get("mark", mark),
         mac: table.get("mac", mac),
         interface: table.get("interface", interface_name),
         domains: table.set("domains", "the name is there twice", domain).unwrap_or_default(),
@@ -153,9 +148,7 @@ pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: 
     if let Some(fault) = rule.mark.and_then(|mark| marks.claim(mark).err()) {
         table.fault_at("mark", fault);
     }
-    if table.raw("domains").and_then(DeValue::as_array).is_some_and(|domains| domains.is_empty()) {
-        table.here(Fault::new("`domains` is empty").hint("write: domains = [\"example.org\"], or leave it out"));
-    }
+    table.not_empty("domains", "write: domains = [\"example.org\"], or leave it out");
     links(table, known, &mut rule);
     let higher = |fault: Fault| fault.hint("higher goes first; all other traffic has 0");
     let most = i64::from(PRIORITY_MOST);
@@ -188,9 +181,7 @@ fn links(table: &mut Table<'_, '_, '_>, known: &Known, rule: &mut Rule) {
     let via = table.list("via", link_name);
     let weights = table.optional("weights", weights);
     rule.strict = table.is("strict");
-    if via.as_ref().is_some_and(Vec::is_empty) {
-        table.here(Fault::new("`via` is empty").hint("write: via = [\"dsl\", \"lte\"], or leave it out"));
-    }
+    table.not_empty("via", "write: via = [\"dsl\", \"lte\"], or leave it out");
     let named = via.iter().flatten().map(|link| (&link.value, &link.span));
     let shared = weights.iter().flat_map(|weights| weights.value.iter().map(|(name, _)| (name, &weights.span)));
     for (name, span) in named.chain(shared) {
@@ -232,7 +223,7 @@ fn direct(table: &mut Table<'_, '_, '_>, rule: &mut Rule) {
 }
 
 /// A part for each link.
-fn weights(value: &DeValue<'_>) -> Result<Vec<(LinkName, u8)>, Fault> {
+fn weights(value: &DeValue<'_>) -> Read<Vec<(LinkName, u8)>> {
     let hint = "write: weights = { dsl = 3, lte = 1 }";
     let DeValue::Table(parts) = value else {
         return Err(wrong_kind("a part for each link", value).hint(hint));
@@ -246,85 +237,4 @@ fn weights(value: &DeValue<'_>) -> Result<Vec<(LinkName, u8)>, Fault> {
         Ok((name, weight(part.get_ref())?))
     };
     parts.iter().map(part).collect()
-}
-
-/// Notes a fault for every rule that no packet can fit.
-pub(super) fn check(rules: &[Sited<Rule>], tun: &Tun, gateway: Option<&Gateway>, faults: &mut Faults<'_>) {
-    let served = gateway.map_or(&[][..], |gateway| &gateway.serve);
-    for Sited { value: rule, span } in rules {
-        if rule.direct && !tun.default_route {
-            let fault =
-                Fault::new("`via = \"direct\"` without a `default_route`: other packets go past the tunnel anyway");
-            faults.add(span.clone(), fault.hint("leave the rule out, or add to [tun]: default_route = true"));
-        }
-        if rule.mac.is_some() && served.is_empty() {
-            let fault = Fault::new("`mac`, and no network behind this portal whose devices could be known by it");
-            faults.add(span.clone(), fault.hint("add to [gateway]: serve = [\"lan0\"]"));
-        }
-        if let Some(interface) = rule.interface.as_ref().filter(|interface| !served.contains(interface)) {
-            let fault = Fault::new(format!("`interface`: no network behind this portal is at {interface}"));
-            faults.add(span.clone(), fault.hint(format!("add to [gateway]: serve = [\"{interface}\"]")));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Config, ConfigError, Rule};
-    use super::*;
-
-    /// The rules of a portal with the links dsl and lte, or one that peers call.
-    fn rules(listens: bool, rules: &str) -> Result<Vec<Rule>, Vec<ConfigError>> {
-        let links = "[[link]]\nname = \"dsl\"\ninterface = \"eth0\"\n[[link]]\nname = \"lte\"\ninterface = \"wwan0\"\n";
-        let (portal, links) = if listens { ("listen = [\"0.0.0.0:4920\"]\n", "") } else { ("", links) };
-        let endpoints = if listens { "" } else { "endpoints = [\"198.51.100.7:4920\"]\n" };
-        let text = format!(
-            "[portal]\nprivate_key_file = \"key\"\n{portal}[tun]\naddresses = [\"10.77.0.2/24\"]\n{links}[[peer]]\nname = \"hub\"\n\
-             public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"10.77.0.1/32\"]\n{endpoints}{rules}"
-        );
-        Config::parse(&text, "test.toml").map(|config| config.rules)
-    }
-
-    fn name(text: &str) -> LinkName {
-        LinkName::parse(text).expect("a name")
-    }
-
-    #[test]
-    fn a_rule_names_links_in_order_or_by_shares() {
-        let text = "[[rule]]\nprotocol = \"udp\"\nvia = [\"dsl\", \"lte\"]\nstrict = true\npriority = 2\n\
-                    [[rule]]\nweights = { dsl = 3, lte = 1 }\n";
-        let read = rules(false, text).expect("right rules");
-        assert_eq!((&read[0].via[..], read[0].strict, read[0].priority), (&[name("dsl"), name("lte")][..], true, 2));
-        assert_eq!(read[1].weights, [(name("dsl"), 3), (name("lte"), 1)]);
-        assert_eq!((read[1].scheduler, read[1].strict), (Some(Scheduler::Weighted), false), "shares need it");
-    }
-
-    #[test]
-    fn what_no_packet_can_follow_is_told_with_a_hint() {
-        let table = [
-            ("via = [\"dls\"]", "no [[link]] is called \"dls\"", "did you mean \"dsl\"?"),
-            ("via = [\"starlink\"]", "no [[link]] is called \"starlink\"", "links of this file: dsl, lte"),
-            ("weights = { dsl = 1, ltd = 1 }", "no [[link]] is called \"ltd\"", "did you mean \"lte\"?"),
-            ("via = []", "`via` is empty", "write: via = [\"dsl\", \"lte\"], or leave it out"),
-            ("via = \"dsl\"", "`via`: expected a list, found a string", "a list stands in brackets"),
-            ("weights = {}", "`weights`: no link has a part", "write: weights = { dsl = 3, lte = 1 }"),
-            ("strict = true\npriority = 1", "`strict`, and no link that it is about", "add: via = [\"dsl\"]"),
-            ("priority = 4", "`priority`: 4 is not between -3 and 3", "higher goes first; all other traffic has 0"),
-        ];
-        for (rule, message, hint) in table {
-            let faults = rules(false, &format!("[[rule]]\n{rule}\n")).expect_err(rule);
-            let said: Vec<_> = faults.iter().map(|fault| (fault.message.as_str(), fault.hint.as_deref())).collect();
-            assert_eq!(said, [(message, Some(hint))], "{rule}");
-        }
-        let both = rules(false, "[[rule]]\nvia = [\"dsl\"]\nweights = { lte = 1 }\n").expect_err("both");
-        assert_eq!(both[0].message, "`via` and `weights` in one [[rule]]");
-        let other = rules(false, "[[rule]]\nweights = { lte = 1 }\nscheduler = \"flow\"\n").expect_err("no shares");
-        assert_eq!(other[0].corrected.as_deref(), Some("scheduler = \"weighted\""));
-    }
-
-    #[test]
-    fn a_portal_that_is_called_may_name_links_of_its_peers() {
-        let read = rules(true, "[[rule]]\nvia = [\"starlink\"]\n").expect("somebody may have it");
-        assert_eq!(read[0].via, [name("starlink")]);
-    }
 }

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use toml::de::DeValue;
 
-use super::error::Fault;
-use super::kinds::{integer, keyword, quoted, string, within};
+use super::error::{Fault, Read};
+use super::parsers::{integer, keyword, quoted, string, within};
 use super::reading::{Table, values};
 use super::words::{Keyword, Transport};
 
@@ -69,7 +69,7 @@ pub(super) fn link(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) 
     if transport == Some(Transport::Scion) {
         return Some(paths);
     }
-    for key in KEYS.into_iter().filter(|key| table.has(key)).collect::<Vec<_>>() {
+    for key in table.present(&KEYS) {
         let fault = Fault::new(format!("`{key}` is of the transport `scion` alone"));
         table.here(fault.hint("add: transport = \"scion\""));
     }
@@ -86,14 +86,11 @@ pub fn policy(table: &mut Table<'_, '_, '_>) -> Policy {
 }
 
 /// The address of a SCION daemon.
-///
-/// # Errors
-/// A fault that shows how one is written.
-pub fn daemon(value: &DeValue<'_>) -> Result<DaemonAddr, Fault> {
+pub fn daemon(value: &DeValue<'_>) -> Read<DaemonAddr> {
     string(value, |text| text.parse::<DaemonAddr>().map_err(|error| Fault::new(error.to_string())))
 }
 
-fn port(value: &DeValue<'_>) -> Result<u16, Fault> {
+fn port(value: &DeValue<'_>) -> Read<u16> {
     let number = integer(value)?;
     let port = u16::try_from(number).ok().filter(|port| *port == 0 || *port >= PORTS_FREE_FROM);
     port.ok_or_else(|| {
@@ -103,7 +100,7 @@ fn port(value: &DeValue<'_>) -> Result<u16, Fault> {
 }
 
 /// What follows `scion://` where a peer is reached, or a portal listens.
-pub(super) fn endpoint(text: &str) -> Result<ScionEndpoint, Fault> {
+pub(super) fn endpoint(text: &str) -> Read<ScionEndpoint> {
     let fault = match text.parse::<ScionEndpoint>() {
         Err(_) => format!("{} is not a SCION endpoint", quoted(&format!("{SCHEME}{text}"))),
         Ok(endpoint) if endpoint.isd_as.is_wildcard() => format!("{} is no single AS", endpoint.isd_as),

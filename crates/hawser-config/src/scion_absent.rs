@@ -3,8 +3,11 @@
 
 use std::net::SocketAddr;
 
-use super::error::Fault;
-use super::kinds::not_supported;
+pub use std::convert::Infallible as ScionEndpoint;
+pub use std::convert::Infallible as ScionPaths;
+
+use super::error::Read;
+use super::parsers::not_supported;
 use super::reading::Table;
 use super::words::Transport;
 
@@ -12,20 +15,6 @@ use super::words::Transport;
 pub(super) const SCHEME: &str = "scion://";
 /// Transports of links that this version does not carry out.
 pub(super) const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion];
-
-/// There is none. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ScionEndpoint {}
-
-impl std::fmt::Display for ScionEndpoint {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {}
-    }
-}
-
-/// There are none. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScionPaths {}
 
 /// Never called.
 pub(super) fn host(endpoint: &ScionEndpoint) -> SocketAddr {
@@ -38,7 +27,7 @@ pub(super) fn link(_: &mut Table<'_, '_, '_>, _: Option<Transport>) -> Option<Sc
 }
 
 /// Refused.
-pub(super) fn endpoint(_: &str) -> Result<ScionEndpoint, Fault> {
+pub(super) fn endpoint(_: &str) -> Read<ScionEndpoint> {
     Err(not_supported("scion"))
 }
 

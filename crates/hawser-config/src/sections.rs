@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use toml::de::DeValue;
 
-use super::error::Fault;
-use super::kinds::{integer, keyword, keyword_but, parsed, quoted, string, within};
+use super::error::{Fault, Read};
+use super::links::Endpoints;
 use super::parsers::{
-    by_kind, interface_address, interface_name, ip_address, listen_address, metrics_address, path, web_address,
+    any_endpoint, integer, interface_address, interface_name, ip_address, keyword, keyword_but, metrics_address,
+    parsed, path, quoted, string, web_address, within,
 };
 use super::reading::Table;
 use super::scion::{self, ScionEndpoint};
@@ -65,25 +66,21 @@ impl Portal {
     }
 }
 
-/// Reads `[portal]`. Where something is missing that was noted, and nothing comes of the rest.
+/// Where something is missing that was noted, and nothing comes of the rest.
 pub(super) fn portal(table: &mut Table<'_, '_, '_>) -> Portal {
     let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
-    let listen = table.set("listen", "listens there twice", listen_address);
-    let (listen, scion_listen) = by_kind(listen.unwrap_or_default());
-    let read = |v: &DeValue<'_>| keyword_but(v, LATER_TRANSPORTS);
-    let transports = table.set("transports", "the transport is there twice", read);
+    let listen = Endpoints::of(table.set("listen", "listens there twice", |v| string(v, any_endpoint)));
+    let transports = table.set("transports", "the transport is there twice", |v| keyword_but(v, LATER_TRANSPORTS));
     let tls = table.is("tls");
     if tls && !transports.iter().flatten().any(|transport| *transport == Transport::Tcp) {
         let fault = Fault::new("`tls`: no stream comes here: `transports` has no \"tcp\"");
         table.fault_at("tls", fault.hint("write: transports = [\"udp\", \"tcp\"]"));
     }
-    if transports.as_ref().is_some_and(Vec::is_empty) {
-        table.here(Fault::new("`transports` is empty").hint("write: transports = [\"udp\"]"));
-    }
+    table.not_empty("transports", "write: transports = [\"udp\"]");
     Portal {
         private_key_file: key_file.map(|file| file.value).unwrap_or_default(),
-        listen,
-        scion_listen,
+        listen: listen.sockets,
+        scion_listen: listen.scion,
         transports: transports.unwrap_or_else(|| vec![Transport::Udp]),
         tls,
         ip_protocol: table.get("ip_protocol", ip_protocol).unwrap_or(IpProtocol::EXPERIMENT),
@@ -95,7 +92,7 @@ pub(super) fn portal(table: &mut Table<'_, '_, '_>) -> Portal {
     }
 }
 
-fn ip_protocol(value: &DeValue<'_>) -> Result<IpProtocol, Fault> {
+fn ip_protocol(value: &DeValue<'_>) -> Read<IpProtocol> {
     let number = integer(value)?;
     IpProtocol::new(number).ok_or_else(|| {
         Fault::new(format!("{number} is not a protocol number that is free to be used"))
@@ -140,7 +137,6 @@ pub struct NameServerKeys {
     pub domains: Vec<DnsDomain>,
 }
 
-/// Reads `[tun]`, as `[portal]` is.
 pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     let default_name = || InterfaceName::parse(DEFAULT_TUN_NAME).expect("the constant is a name");
     let name = table.get("name", interface_name).unwrap_or_else(default_name);
@@ -160,28 +156,25 @@ pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     }
 }
 
+fn is_auto(value: &DeValue<'_>) -> bool {
+    value.as_str() == Some(AUTO)
+}
+
 /// None for `auto`.
-fn threads(value: &DeValue<'_>) -> Result<Option<u8>, Fault> {
-    if matches!(value, DeValue::String(text) if text == AUTO) {
+fn threads(value: &DeValue<'_>) -> Read<Option<u8>> {
+    if is_auto(value) {
         return Ok(None);
     }
-    let auto = |fault: Fault| fault.hint("\"auto\" takes as many as pay").fix(quoted(AUTO));
-    within(value, 1..=THREADS_MAX, auto).map(Some)
+    within(value, 1..=THREADS_MAX, |fault| fault.hint("\"auto\" takes as many as pay").fix(quoted(AUTO))).map(Some)
 }
 
 /// None for `auto`, which was 0 once.
-fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
-    if matches!(value, DeValue::String(text) if text == AUTO) {
+fn mtu(value: &DeValue<'_>) -> Read<Option<Mtu>> {
+    if is_auto(value) || matches!(integer(value), Ok(0)) {
         return Ok(None);
     }
-    match integer(value)? {
-        0 => Ok(None),
-        bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
-            Fault::new(format!("{bytes} is not between {MTU_MIN} and {MTU_MAX}"))
-                .hint("\"auto\" takes what the smallest path carries")
-                .fix(quoted(AUTO))
-        }),
-    }
+    let auto = |fault: Fault| fault.hint("\"auto\" takes what the smallest path carries").fix(quoted(AUTO));
+    within(value, MTU_MIN.into()..=MTU_MAX.into(), auto).map(Mtu::new)
 }
 
 /// `dns` and `dns_domains`: name servers that the system asks while the portal runs.
@@ -201,7 +194,7 @@ fn name_servers(table: &mut Table<'_, '_, '_>) -> NameServerKeys {
     NameServerKeys { servers: servers.unwrap_or_default(), domains }
 }
 
-fn dns_domain(value: &DeValue<'_>) -> Result<DnsDomain, Fault> {
+fn dns_domain(value: &DeValue<'_>) -> Read<DnsDomain> {
     string(value, |text| match (DnsDomain::parse(text), Fault::new(format!("{} is not a domain", quoted(text)))) {
         (Some(domain), _) => Ok(domain),
         (None, fault) if text == ROOT => Err(fault.hint("every name").fix(quoted("~."))),
@@ -219,7 +212,6 @@ pub struct Gateway {
     pub masquerade: bool,
 }
 
-/// Reads `[gateway]`.
 pub(super) fn gateway(table: &mut Table<'_, '_, '_>) -> Gateway {
     let serve = table.set("serve", "the interface is there twice", interface_name).unwrap_or_default();
     Gateway { serve, masquerade: table.is("masquerade") }
@@ -232,12 +224,11 @@ pub struct Nat {
     pub masquerade: Option<InterfaceName>,
 }
 
-/// Reads `[nat]`, where the empty string said once that there is no interface.
+/// The empty string said once that there is no interface.
 pub(super) fn nat(table: &mut Table<'_, '_, '_>) -> Nat {
-    let none = matches!(table.raw("masquerade"), Some(DeValue::String(text)) if text.is_empty());
+    let none = table.raw("masquerade").and_then(DeValue::as_str) == Some("");
     if none {
-        let today = Fault::new("`masquerade`: where there is no interface, leave the key out");
-        table.warn_at("masquerade", today);
+        table.warn_at("masquerade", Fault::new("`masquerade`: where there is no interface, leave the key out"));
     }
     let read = |v: &DeValue<'_>| if none { Ok(None) } else { interface_name(v).map(Some) };
     Nat { masquerade: table.get("masquerade", read).flatten() }
@@ -250,17 +241,15 @@ pub struct Web {
     pub listen: Option<SocketAddr>,
 }
 
-/// Reads `[web]`.
 pub(super) fn web(table: &mut Table<'_, '_, '_>) -> Web {
     Web { listen: table.get("listen", web_address) }
 }
 
-/// Reads `[metrics]`: where Prometheus scrapes the portal. None only where a fault was noted.
+/// Where Prometheus scrapes the portal. None only where a fault was noted.
 pub(super) fn metrics(table: &mut Table<'_, '_, '_>) -> Option<SocketAddr> {
     table.required("listen", "listen = \"127.0.0.1:9492\"", metrics_address).map(|listen| listen.value)
 }
 
-/// Reads `[log]`.
 pub(super) fn log(table: &mut Table<'_, '_, '_>) -> LogFormat {
     table.get("format", keyword).unwrap_or(LogFormat::Text)
 }
@@ -292,7 +281,6 @@ impl Default for Traffic {
     }
 }
 
-/// Reads `[traffic]`.
 pub(super) fn traffic(table: &mut Table<'_, '_, '_>) -> Traffic {
     let default = Traffic::default();
     let traffic = Traffic {
@@ -311,44 +299,4 @@ pub(super) fn traffic(table: &mut Table<'_, '_, '_>) -> Traffic {
         table.fault_at("cipher", fault.hint(hint));
     }
     traffic
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Config;
-    use super::*;
-
-    fn read(keys: &str) -> Result<NameServerKeys, Vec<String>> {
-        let text = format!(
-            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.2/24\"]\n{keys}\n\
-             [[peer]]\nname = \"home\"\npublic_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"10.77.0.1/32\"]\n"
-        );
-        let read = Config::parse(&text, "t.toml").map(|config| config.tun.dns);
-        read.map_err(|errors| errors.into_iter().map(|error| error.message).collect())
-    }
-
-    #[test]
-    fn servers_keep_their_order_and_domains_their_words() {
-        assert_eq!(read(""), Ok(NameServerKeys::default()));
-        let keys =
-            read("dns = [\"10.77.0.1\", \"fd77::1\"]\ndns_domains = [\"~.\", \"a.test\", \"~b.test\"]").expect("right");
-        assert_eq!(keys.servers, ["10.77.0.1", "fd77::1"].map(|server| server.parse::<IpAddr>().expect("an address")));
-        assert_eq!(keys.domains.iter().map(DnsDomain::as_str).collect::<Vec<_>>(), ["~.", "a.test", "~b.test"]);
-    }
-
-    #[test]
-    fn what_is_no_server_or_domain_is_a_fault() {
-        for (keys, fault) in [
-            ("dns = [\"hub.test\"]", "`dns`: \"hub.test\" is not an IP address"),
-            ("dns = [\"127.0.0.53\"]", "`dns`: 127.0.0.53 is this host, and not behind the tunnel"),
-            ("dns = [\"10.77.0.1\", \"10.77.0.1\"]", "the name server is there twice"),
-            ("dns_domains = [\"a.test\"]", "`dns_domains` without `dns`"),
-            ("dns = [\"10.77.0.1\"]\ndns_domains = [\".\"]", "`dns_domains`: \".\" is not a domain"),
-            ("dns = [\"10.77.0.1\"]\ndns_domains = [\"~~.\"]", "`dns_domains`: \"~~.\" is not a domain"),
-            ("dns = [\"10.77.0.1\"]\ndns_domains = [\"a.test\", \"a.test\"]", "the domain is there twice"),
-        ] {
-            let faults = read(keys).expect_err("it is faulty");
-            assert!(faults.iter().any(|found| found.contains(fault)), "{keys}: {faults:?}");
-        }
-    }
 }

@@ -13,6 +13,8 @@ const INTERFACE_NAME_MAX: usize = 15;
 const TCP_CONGESTION_MAX: usize = 15;
 /// Least MTU of the TUN device, in bytes: IPv6 demands it (RFC 8200 section 5).
 pub const MTU_MIN: u16 = 1280;
+/// No inner packet is larger: pieces say where they belong by 15 bits (docs/wire.md, SPLIT).
+pub const MTU_MAX: u16 = 32_768;
 /// Stands before a domain whose names are asked for there, and which is not searched (resolvectl(1)).
 const ROUTED: char = '~';
 /// The domain of every name.
@@ -30,12 +32,9 @@ pub enum NameError {
     /// There is nothing.
     #[error("a name must not be empty")]
     Empty,
-    /// Longer than allowed, in bytes.
-    #[error("a name has at most {max} characters")]
-    TooLong {
-        /// The limit.
-        max: usize,
-    },
+    /// Longer than this limit, in bytes.
+    #[error("a name has at most {0} characters")]
+    TooLong(usize),
     /// A character that is not allowed.
     #[error("a name must not contain {0:?}")]
     Character(char),
@@ -127,38 +126,33 @@ impl LinkName {
 }
 
 fn check_name(text: &str) -> Result<(), NameError> {
-    check_length(text, NAME_MAX)?;
-    let odd = |c: &char| !(c.is_ascii_alphanumeric() || "._-".contains(*c));
-    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+    check_characters(text, NAME_MAX, |c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
 /// The kernel's rule (`dev_valid_name` in net/core/dev.c), with `%` refused too: it would make a name template.
 fn check_interface_name(text: &str) -> Result<(), NameError> {
-    check_length(text, INTERFACE_NAME_MAX)?;
     if text == "." || text == ".." {
         return Err(NameError::Dots);
     }
-    let odd = |c: &char| c.is_whitespace() || c.is_control() || "/:%".contains(*c);
-    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+    check_characters(text, INTERFACE_NAME_MAX, |c| !(c.is_whitespace() || c.is_control() || "/:%".contains(c)))
 }
 
-fn check_length(text: &str, max: usize) -> Result<(), NameError> {
-    match text.len() {
-        0 => Err(NameError::Empty),
-        n if n > max => Err(NameError::TooLong { max }),
-        _ => Ok(()),
+fn check_characters(text: &str, max: usize, may_be: impl Fn(char) -> bool) -> Result<(), NameError> {
+    match text.chars().find(|c| !may_be(*c)) {
+        _ if text.is_empty() => Err(NameError::Empty),
+        _ if text.len() > max => Err(NameError::TooLong(max)),
+        Some(odd) => Err(NameError::Character(odd)),
+        None => Ok(()),
     }
 }
 
 impl InterfacePattern {
     /// Whether the interface called `name` fits.
     pub fn matches(&self, name: &str) -> bool {
-        let (first, rest) = self.0.split_once('*').map_or((self.0.as_str(), None), |(first, rest)| (first, Some(rest)));
-        let Some(rest) = rest else { return name == first };
+        let Some((first, rest)) = self.0.split_once('*') else { return name == self.0 };
         let Some(mut left) = name.strip_prefix(first) else { return false };
-        let mut parts: Vec<&str> = rest.split('*').collect();
-        let last = parts.pop().unwrap_or_default();
-        for part in parts {
+        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+        for part in middle.split('*') {
             let Some(at) = left.find(part) else { return false };
             left = &left[at + part.len()..];
         }
@@ -215,9 +209,6 @@ impl TlsName {
 /// The tier of a link: less is better. Zero is the best; plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metric(pub u16);
-
-/// No inner packet is larger: pieces say where they belong by 15 bits (docs/wire.md, SPLIT).
-pub const MTU_MAX: u16 = 32_768;
 
 /// The greatest inner packet, in bytes. [`MTU_MIN`] to [`MTU_MAX`]; plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -279,33 +270,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_short_and_plain() {
+    fn names_are_short_and_plain_and_those_of_interfaces_follow_the_kernel() {
+        let odd = |c| Err(NameError::Character(c));
         let table = [
-            ("dsl-1.home_x", Ok(())),
-            ("", Err(NameError::Empty)),
-            ("my link", Err(NameError::Character(' '))),
-            ("döner", Err(NameError::Character('ö'))),
+            ("dsl-1.home_x", Ok(()), Ok(())),
+            ("", Err(NameError::Empty), Err(NameError::Empty)),
+            ("my link", odd(' '), odd(' ')),
+            ("döner", odd('ö'), Ok(())),
+            ("eth0.100", Ok(()), Ok(())),
+            ("wg@x", odd('@'), Ok(())),
+            ("a23456789012345", Ok(()), Ok(())),
+            ("a234567890123456", Ok(()), Err(NameError::TooLong(15))),
+            ("..", Ok(()), Err(NameError::Dots)),
+            ("eth0/1", odd('/'), odd('/')),
+            ("hawser%d", odd('%'), odd('%')),
         ];
-        for (text, expect) in table {
-            assert_eq!(LinkName::parse(text).map(|_| ()), expect, "{text:?}");
+        for (text, link, interface) in table {
+            assert_eq!(LinkName::parse(text).map(|_| ()), link, "{text:?}");
+            assert_eq!(InterfaceName::parse(text).map(|_| ()), interface, "{text:?}");
         }
-        assert_eq!(PeerName::parse(&"x".repeat(65)).map(|_| ()), Err(NameError::TooLong { max: 64 }));
-    }
-
-    #[test]
-    fn interface_names_follow_the_kernel() {
-        let table = [
-            ("eth0.100", Ok(())),
-            ("wg@x", Ok(())),
-            ("a23456789012345", Ok(())),
-            ("a234567890123456", Err(NameError::TooLong { max: 15 })),
-            ("..", Err(NameError::Dots)),
-            ("eth0/1", Err(NameError::Character('/'))),
-            ("hawser%d", Err(NameError::Character('%'))),
-        ];
-        for (text, expect) in table {
-            assert_eq!(InterfaceName::parse(text).map(|_| ()), expect, "{text:?}");
-        }
+        assert_eq!(PeerName::parse(&"x".repeat(65)).map(|_| ()), Err(NameError::TooLong(64)));
     }
 
     #[test]
@@ -329,6 +313,8 @@ mod tests {
             assert_eq!(TlsName::parse(name).is_some(), host, "{name}");
             assert_eq!(TcpCongestion::parse(name).is_some(), congestion, "{name}");
         }
+        let domains = ["~.", "a.test", "~b.test", ".", "~~."].map(|name| DnsDomain::parse(name).is_some());
+        assert_eq!(domains, [true, true, true, false, false]);
     }
 
     #[test]

@@ -117,55 +117,43 @@ fn end(signal: i32) -> ! {
     let _nothing_new = making();
     let noted = noted();
     crate::demo::restore_terminal();
-    end_processes(&noted.processes);
+    // Which of them run is always known.
+    let _ = end_all(|| Ok(noted.processes.iter().copied().filter(|&pid| is_running(pid)).collect()));
     if let Err(error) = evict(Whose::Own) {
         tracing::warn!(%error, "processes were left");
     }
     for folder in &noted.folders {
         let _ = fs::remove_dir_all(folder);
     }
-    let removed = hawser_wire::teardown();
-    if let Err(error) = removed {
+    if let Err(error) = hawser_wire::teardown() {
         tracing::warn!(%error, "namespaces were left");
     }
     std::process::exit(SIGNAL_STATUS + signal)
 }
 
-/// SIGTERM to all, and SIGKILL to those that are still there after a while.
-fn end_processes(processes: &[Pid]) {
-    for &pid in processes {
-        let _ = kill_process(pid, Signal::TERM);
-    }
-    let late = Instant::now() + GRACE;
-    for &pid in processes {
-        while is_running(pid) {
-            if Instant::now() > late {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-            thread::sleep(GLANCE);
-        }
-    }
-}
-
-/// Ends the processes that live in namespaces: with SIGTERM, so that they undo what they set, and SIGKILL after a
-/// while.
+/// Ends the processes that live in namespaces.
 fn evict(whose: Whose) -> Result<(), LabError> {
     for pid in hawser_wire::inhabitants(whose)? {
         tracing::info!(pid = pid.as_raw_pid(), "ends what lives in a namespace that goes");
-        // Fails only where it has ended meanwhile.
-        let _ = kill_process(pid, Signal::TERM);
     }
+    end_all(|| Ok(hawser_wire::inhabitants(whose)?))
+}
+
+/// Ends processes until none is there: with SIGTERM, so that they undo what they set, and SIGKILL after a while.
+fn end_all(there: impl Fn() -> Result<Vec<Pid>, LabError>) -> Result<(), LabError> {
+    let send = |processes: &[Pid], signal| {
+        for &pid in processes {
+            // Fails only where it has ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
+    };
+    send(&there()?, Signal::TERM);
     let late = Instant::now() + GRACE;
     loop {
-        let there = hawser_wire::inhabitants(whose)?;
-        if there.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > late {
-            for pid in there {
-                // As above.
-                let _ = kill_process(pid, Signal::KILL);
-            }
+        match there()? {
+            left if left.is_empty() => return Ok(()),
+            left if Instant::now() > late => send(&left, Signal::KILL),
+            _ => {}
         }
         thread::sleep(GLANCE);
     }

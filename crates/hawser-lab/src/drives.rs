@@ -7,12 +7,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use hawser_sim::drive::statistics::{PAIRS, RECORDED, Statistics, correlation, likeness, per_second};
 use hawser_sim::drive::{Drive, Kind};
-use hawser_wire::Recording;
+use hawser_wire::{Recording, TraceError};
 
 use crate::error::LabError;
 
@@ -44,15 +45,9 @@ pub fn compared(seeds: u32, recordings: Option<&Path>) -> Result<String, LabErro
         }
     }
     pairs(&mut text, &generated);
-    for pair in PAIRS {
-        let [one, other] = pair.kinds;
-        let _ = writeln!(
-            text,
-            "{:<28} {:>6.2} {:>8.2}",
-            format!("  fitted to, {one:?}, {other:?}"),
-            pair.within,
-            pair.between
-        );
+    for of in PAIRS {
+        let [one, other] = of.kinds;
+        pair(&mut text, &format!("  fitted to, {one:?}, {other:?}"), of.within, of.between);
     }
     if let Some(folder) = recordings {
         for (file, links) in recorded(folder)? {
@@ -89,9 +84,13 @@ fn pairs(text: &mut String, links: &[Link]) {
     for (place, one) in links.iter().enumerate() {
         for other in &links[place + 1..] {
             let (within, between) = (correlation(&one.drives, &other.drives), likeness(&one.drives, &other.drives));
-            let _ = writeln!(text, "{:<28} {within:>6.2} {between:>8.2}", format!("{}, {}", one.name, other.name));
+            pair(text, &format!("{}, {}", one.name, other.name), within, between);
         }
     }
+}
+
+fn pair(text: &mut String, name: &str, within: f64, between: f64) {
+    let _ = writeln!(text, "{name:<28} {within:>6.2} {between:>8.2}");
 }
 
 /// Step 1.
@@ -106,15 +105,15 @@ fn generated(seeds: u32) -> Vec<Link> {
 
 /// Step 2: the links of every table of drives in a folder.
 fn recorded(folder: &Path) -> Result<Vec<(String, Vec<Link>)>, LabError> {
-    let failed = |error| LabError::system(format!("read {}", folder.display()), error);
-    let mut files = fs::read_dir(folder).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let files = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut files = files.map_err(LabError::file("read", folder))?;
     files.sort_by_key(fs::DirEntry::file_name);
     let tables = files.iter().map(fs::DirEntry::path).filter(|path| path.extension().is_some_and(|end| end == TABLE));
     let mut all = Vec::new();
     for path in tables {
-        let action = || format!("read {}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| LabError::system(action(), error))?;
-        let recording = Recording::parse(&text).map_err(|error| LabError::results(action(), error.to_string()))?;
+        let text = fs::read_to_string(&path).map_err(LabError::file("read", &path))?;
+        let wrong = |error: TraceError| LabError::results(format!("read {}", path.display()), error.to_string());
+        let recording = Recording::parse(&text).map_err(wrong)?;
         let link = |name: &String| Link {
             name: name.clone(),
             drives: recording.drives().filter_map(|(drive, _)| Some(recording.rates(drive, name)?.to_vec())).collect(),
@@ -122,12 +121,11 @@ fn recorded(folder: &Path) -> Result<Vec<(String, Vec<Link>)>, LabError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.push((name, recording.links().iter().map(link).collect()));
     }
-    match all.is_empty() {
-        true => {
-            Err(LabError::results(format!("read {}", folder.display()), "it has no table of drives (.csv)".to_owned()))
-        }
-        false => Ok(all),
+    if all.is_empty() {
+        let action = format!("read {}", folder.display());
+        return Err(LabError::results(action, "it has no table of drives (.csv)".to_owned()));
     }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What may go wrong in the lab.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hawser_wire::WireError;
 
@@ -22,20 +22,12 @@ pub enum LabError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A route was refused.
-    #[error("{action}")]
-    Route {
-        /// Which route, and where.
-        action: String,
-        /// The kernel's answer.
-        source: rtnetlink::Error,
-    },
-    /// A program that sets something up refused.
+    /// A program that sets something up refused, or a file of results cannot be understood.
     #[error("{action}: {said}")]
     Refused {
-        /// What it was told, and where.
+        /// What the program was told, and where; what was being done, and with which file.
         action: String,
-        /// What it said.
+        /// What it said, or what is wrong with the file.
         said: String,
     },
     /// A setting of a scenario's contender that means nothing to it.
@@ -104,14 +96,6 @@ pub enum LabError {
         /// What it does instead.
         fault: String,
     },
-    /// Results cannot be understood.
-    #[error("{action}: {reason}")]
-    Results {
-        /// What was being done, and with which file.
-        action: String,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 impl LabError {
@@ -120,9 +104,24 @@ impl LabError {
         Self::System { action: action.into(), source: source.into() }
     }
 
+    /// A file or folder that the system refused, with what was being done with it.
+    pub(crate) fn file(action: &str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::system(format!("{action} {}", path.display()), error)
+    }
+
+    /// What is not there, and how it is had.
+    pub(crate) fn missing(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Missing { what: what.into(), hint: hint.into() }
+    }
+
+    /// A program that did not start: missing, where it is not there.
+    pub(crate) fn program(action: impl Into<String>, error: io::Error, [what, hint]: [&str; 2]) -> Self {
+        if error.kind() == io::ErrorKind::NotFound { Self::missing(what, hint) } else { Self::system(action, error) }
+    }
+
     /// Results that cannot be understood.
     pub(crate) fn results(action: String, reason: String) -> Self {
-        Self::Results { action, reason }
+        Self::Refused { action, said: reason }
     }
 
     /// What to do about it, where that is known.

@@ -40,7 +40,6 @@ pub struct GoModule {
 }
 
 /// Where tools that the lab builds are kept. Source: XDG Base Directory Specification 0.8.
-#[must_use]
 pub fn cache() -> PathBuf {
     let folder = |variable: &str| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
@@ -49,15 +48,11 @@ pub fn cache() -> PathBuf {
 
 impl GoModule {
     /// Its folder in a cache, whether it is built or not.
-    #[must_use]
     pub fn folder(&self, cache: &Path) -> PathBuf {
-        let mut all = Vec::new();
         let files = self.files.iter().flat_map(|(name, text)| [*name, *text]);
-        for part in files.chain(self.packages.iter().copied()).chain(LEAN).chain([C_FLAGS]) {
-            all.extend_from_slice(part.as_bytes());
-            all.push(0);
-        }
-        let short = hex(&digest(&SHA256, &all).as_ref()[..DIGEST_BYTES]);
+        let parts = files.chain(self.packages.iter().copied()).chain(LEAN).chain([C_FLAGS]);
+        let all: String = parts.map(|part| format!("{part}\0")).collect();
+        let short = hex(&digest(&SHA256, all.as_bytes()).as_ref()[..DIGEST_BYTES]);
         cache.join(format!("{}-{short}", self.name))
     }
 

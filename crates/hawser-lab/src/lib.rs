@@ -39,6 +39,7 @@ mod options;
 pub mod portals;
 mod probe;
 mod process;
+mod quic;
 pub mod report;
 pub mod scenario;
 pub mod scion_bench;

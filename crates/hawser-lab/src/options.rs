@@ -13,14 +13,14 @@ use crate::error::LabError;
 use crate::scenario::values::{TIMES, amount};
 use crate::scenario::{ContenderPlan, WorkloadPlan};
 
-/// Factors of a rate's or a size's letter.
-const THOUSAND: f64 = 1e3;
+/// Units of bytes, and of bits a second.
+const BYTES: [(&str, f64); 4] = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
+const BITS: [(&str, f64); 4] = [("k", 1e3), ("M", MEGABIT), ("G", 1e9), ("", 1.0)];
 /// Bits a second in a Mbit/s.
 const MEGABIT: f64 = 1e6;
-/// Units of bytes.
-const BYTES: [(&str, f64); 4] =
-    [("GB", THOUSAND * THOUSAND * THOUSAND), ("MB", THOUSAND * THOUSAND), ("kB", THOUSAND), ("B", 1.0)];
+/// What would be right.
 const RIGHT_BYTES: &str = "bytes above zero: 1000 or \"64kB\"";
+const RIGHT_TIME: &str = "a time above zero: \"250us\", \"10ms\", \"4s\" or \"2min\"";
 
 /// What is left of a plan's options, and the names of those taken. One owner.
 #[derive(Debug)]
@@ -130,7 +130,6 @@ impl Options {
 
     /// A number above zero.
     pub(crate) fn number(&mut self, name: &'static str, default: f64) -> Result<f64, LabError> {
-        #[expect(clippy::cast_precision_loss, reason = "an option a person wrote")]
         let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
         let right = |value: &Value| number(value).filter(|&number| number > 0.0 && number.is_finite());
         Ok(self.taken(name, "a number above zero", right)?.unwrap_or(default))
@@ -153,21 +152,16 @@ impl Options {
 
     /// A time above zero: `"20ms"`.
     pub(crate) fn time(&mut self, name: &'static str) -> Result<Option<Duration>, LabError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        self.time_of(name, &value).map(Some)
+        self.taken(name, RIGHT_TIME, time)
     }
 
     pub(crate) fn time_of(&self, name: &str, value: &Value) -> Result<Duration, LabError> {
-        let seconds = value.as_str().and_then(|text| amount(text, &TIMES));
-        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        time.filter(|time| !time.is_zero())
-            .ok_or_else(|| self.wrong(name, value, "a time above zero: \"250us\", \"10ms\", \"4s\" or \"2min\""))
+        time(value).ok_or_else(|| self.wrong(name, value, RIGHT_TIME))
     }
 
     /// Bits a second: `"2M"`.
     pub(crate) fn rate(&mut self, name: &'static str) -> Result<Option<Rate>, LabError> {
-        let units = [("k", THOUSAND), ("M", MEGABIT), ("G", THOUSAND.powi(3)), ("", 1.0)];
-        let bits = |value: &Value| amount(value.as_str()?, &units).filter(|&bits| bits >= 1.0);
+        let bits = |value: &Value| amount(value.as_str()?, &BITS).filter(|&bits| bits >= 1.0);
         let bits = self.taken(name, "bits a second: \"64k\", \"2M\" or \"1G\"", bits)?;
         Ok(bits.map(|bits| Rate::mbit(bits / MEGABIT)))
     }
@@ -178,14 +172,17 @@ impl Options {
     }
 }
 
+fn time(value: &Value) -> Option<Duration> {
+    let time = Duration::try_from_secs_f64(amount(value.as_str()?, &TIMES)?).ok()?;
+    (!time.is_zero()).then_some(time)
+}
+
 /// Bytes above zero with a unit.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number of bytes")]
 fn bytes(text: &str) -> Option<u64> {
     amount(text, &BYTES).map(|bytes| bytes as u64).filter(|&bytes| bytes > 0)
 }
 
 /// How many of these a case's `x` says that it has, at most `most`; 1 where it says nothing.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a small whole number")]
 pub(crate) fn case_count(x: Option<f64>, of: &str, most: u8) -> Result<u8, LabError> {
     match x {
         None => Ok(1),

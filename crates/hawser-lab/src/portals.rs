@@ -7,14 +7,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hawser_config::{PrivateKey, PublicKey};
-use hawser_portal::api::{Client, PathState, Status};
-use hawser_scion::EndpointAddr;
+use hawser_portal::api::{Client, PathState, PathStatus, Status};
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
@@ -25,11 +23,10 @@ use crate::scenario::TunnelEnd;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 use crate::wait::until;
 
-mod settings;
+mod site;
 mod watched;
 
-pub(crate) use settings::link_section;
-use settings::{Config, allowed};
+pub(crate) use site::{Site, any_of, link_section};
 pub(crate) use watched::{Browser, WATCHED};
 
 /// Where the remote portal listens: the port of docs/configuration.md.
@@ -47,55 +44,15 @@ const KEY_MODE: u32 = 0o600;
 pub(crate) const LOCAL_TUN: &str = "10.77.0.2/24";
 pub(crate) const REMOTE_TUN: &str = "10.77.0.1/24";
 
-/// Where two portals run, and what they join. Plain data.
-pub(crate) struct Site<'a> {
-    pub local: &'a Namespace,
-    pub remote: &'a Namespace,
-    /// The remote portal's address.
-    pub endpoint: IpAddr,
-    /// Where it is reached over SCION, too.
-    pub scion: Option<EndpointAddr>,
-    /// The local portal's links: [`link_section`]s.
-    pub links: String,
-    /// How many of their paths are to become active.
-    pub paths: usize,
-    /// What the remote portal listens by.
-    pub transports: Vec<String>,
-    /// The devices' addresses: local, remote.
-    pub tun: [Vec<IpNet>; 2],
-    /// What else is joined: networks behind the local portal, behind the remote one.
-    pub behind: [Vec<IpNet>; 2],
-    /// Lines of the section `[traffic]`.
-    pub traffic: &'a str,
-    /// More sections, of both portals.
-    pub more: &'a str,
-}
-
-impl<'a> Site<'a> {
-    /// By UDP alone, with nothing joined but the devices, and no more to say.
-    pub(crate) fn plain(
-        local: &'a Namespace,
-        remote: &'a Namespace,
-        endpoint: IpAddr,
-        links: String,
-        paths: usize,
-    ) -> Self {
-        let tun = [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]);
-        let transports = vec!["udp".to_owned()];
-        let behind = [vec![], vec![]];
-        Self { local, remote, endpoint, scion: None, links, paths, transports, tun, behind, traffic: "", more: "" }
-    }
-}
-
 /// Two portals, bonded. Starts with every path active; ended on drop. One owner.
 #[derive(Debug)]
 pub struct Portals {
     // The processes go before the folder with what they read, and who looks at a portal before it.
     watchers: Vec<Process>,
-    local: Portal,
+    pub(crate) local: Portal,
     remote: Portal,
     program: PathBuf,
-    remote_key: PublicKey,
+    pub(crate) remote_key: PublicKey,
     folder: Folder,
 }
 
@@ -104,7 +61,8 @@ pub struct Portals {
 pub(crate) struct Portal {
     name: String,
     pub process: Process,
-    socket: PathBuf,
+    /// Where it is asked.
+    pub socket: PathBuf,
 }
 
 impl Portals {
@@ -114,54 +72,27 @@ impl Portals {
     /// # Errors
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
-        let section = |index| link_section(&bond.interface(index), "udp", "");
-        let (links, paths) = ((0..bond.link_count()).map(section).collect(), bond.link_count());
+        let paths = usize::from(bond.count);
+        let links = (0..paths).map(|index| link_section(&bond.interface(index), "udp", "")).collect();
         let behind = [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]);
-        let plain = Site::plain(&bond.local, &bond.remote, ENDPOINT.into(), links, paths);
-        Self::join(program, &Site { behind, traffic, ..plain })
+        let site = Site { behind, traffic, ..Site::plain(ENDPOINT.into(), links, paths) };
+        Self::join(program, [&bond.local, &bond.remote], &site)
     }
 
-    /// All steps, wherever it is.
+    /// All steps, wherever it is: the namespaces of the local portal and of the remote one.
     ///
     /// # Errors
     /// As [`Portals::start`].
-    pub(crate) fn join(program: &Path, site: &Site<'_>) -> Result<Self, LabError> {
+    pub(crate) fn join(program: &Path, [local, remote]: [&Namespace; 2], site: &Site<'_>) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let (local_key, remote_key) = (new_key()?, new_key()?);
-        let scion = site.scion.map(|endpoint| format!(", \"scion://{endpoint}\"")).unwrap_or_default();
-        let listen = SocketAddr::new(any_of(site.endpoint), PORT);
-        let call = SocketAddr::new(site.endpoint, PORT);
-        let start = |name, namespace, key: &PrivateKey, config: &Config<'_>| {
-            configure(&folder, name, key, |key_file, socket| config.text(key_file, socket))?;
-            Portal::start(program, name, namespace, &folder)
+        let start = |end: TunnelEnd, namespace, own: &PrivateKey, other: &PrivateKey| {
+            configure(folder.path(), end.name(), own, &site.configuration(end, &other.public()))?;
+            Portal::start(program, end.name(), namespace, &folder)
         };
-        // A stream may come inside TLS where a link's section says so.
-        let tls = if site.links.contains("tls = true") { "tls = true\n" } else { "" };
-        let [local_tun, remote_tun] = &site.tun;
-        let [behind_local, behind_remote] = &site.behind;
-        let remote = Config {
-            listen: &format!("listen = [\"{listen}\"{scion}]\ntransports = {:?}\n{tls}", site.transports),
-            tun: remote_tun,
-            links: "",
-            peer: ("local", &local_key.public().to_string()),
-            endpoints: "",
-            allowed: &allowed(local_tun, behind_local),
-            traffic: site.traffic,
-            more: site.more,
-        };
-        let remote = start("remote", site.remote, &remote_key, &remote)?;
-        let local = Config {
-            listen: "",
-            tun: local_tun,
-            links: &site.links,
-            peer: ("remote", &remote_key.public().to_string()),
-            endpoints: &format!("endpoints = [\"{call}\"{scion}]\n"),
-            allowed: &allowed(remote_tun, behind_remote),
-            traffic: site.traffic,
-            more: site.more,
-        };
-        let local = start("local", site.local, &local_key, &local)?;
+        let remote = start(TunnelEnd::Remote, remote, &remote_key, &local_key)?;
+        let local = start(TunnelEnd::Local, local, &local_key, &remote_key)?;
         drop(making);
         let (program, remote_key) = (program.to_owned(), remote_key.public());
         let mut portals = Self { watchers: Vec::new(), local, remote, program, remote_key, folder };
@@ -172,44 +103,19 @@ impl Portals {
 
     /// Step 2: both portals must see all paths active, for each sends by those it sees.
     fn wait_active(&mut self, paths: usize) -> Result<(), LabError> {
-        let active = until(PATIENCE, GLANCE, || {
+        let mut seen = [0; 2];
+        let all = until(PATIENCE, GLANCE, || {
             self.local.process.check()?;
             self.remote.process.check()?;
-            Ok((self.active_paths() == [paths; 2]).then_some(()))
+            seen = self.statuses().map(|status| status.iter().flat_map(active).count());
+            Ok((seen == [paths; 2]).then_some(()))
         })?;
-        active.ok_or_else(|| {
-            let [local, remote] = self.active_paths();
+        all.ok_or_else(|| {
+            let [local, remote] = seen;
             let remote_said = self.remote.process.log_end();
             let fault = format!("{local} of {paths} paths became active, at the remote portal {remote}");
             self.local.process.fault(format!("{fault}, which said:\n{remote_said}\nbut"))
         })
-    }
-
-    /// How many paths are active in the eyes of each: local, remote.
-    fn active_paths(&self) -> [usize; 2] {
-        [self.local.active_paths(), self.remote.active_paths()]
-    }
-
-    /// Process ids: local, remote.
-    #[must_use]
-    pub fn ids(&self) -> [u32; 2] {
-        [self.local.process.id(), self.remote.process.id()]
-    }
-
-    /// The remote portal's public key.
-    pub(crate) fn remote_key(&self) -> &PublicKey {
-        &self.remote_key
-    }
-
-    /// Where the local portal is asked.
-    pub(crate) fn local_socket(&self) -> &Path {
-        &self.local.socket
-    }
-
-    /// What the local portal says; none while it does not answer.
-    #[must_use]
-    pub fn local_status(&self) -> Option<Status> {
-        self.local.status()
     }
 
     /// What both say: local, remote; none of one that does not answer.
@@ -245,19 +151,11 @@ impl Portal {
         // No answer is an answer: it is not up yet, or no longer.
         Client::status(&self.socket).ok()
     }
-
-    fn active_paths(&self) -> usize {
-        let peers = self.status().map(|status| status.peers).unwrap_or_default();
-        peers.iter().flat_map(|peer| &peer.paths).filter(|path| path.state == PathState::Active).count()
-    }
 }
 
-/// Every address of a family.
-fn any_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
+/// The paths that are active.
+pub(crate) fn active(status: &Status) -> impl Iterator<Item = &PathStatus> {
+    status.peers.iter().flat_map(|peer| &peer.paths).filter(|path| path.state == PathState::Active)
 }
 
 pub(crate) fn parsed(address: &str) -> IpNet {
@@ -269,17 +167,14 @@ pub(crate) fn new_key() -> Result<PrivateKey, LabError> {
     PrivateKey::generate().map_err(|error| LabError::system("make keys", error))
 }
 
-/// Writes what a portal reads: its key, and what `text` makes of that file and of where its socket will be.
-pub(crate) fn configure(
-    folder: &Folder,
-    name: &str,
-    key: &PrivateKey,
-    text: impl FnOnce(&Path, &Path) -> String,
-) -> Result<(), LabError> {
-    let [key_file, config, socket] =
-        ["key", "toml", "sock"].map(|ending| folder.path().join(format!("{name}.{ending}")));
+/// Writes what a portal reads into a folder: `NAME.portal`, its key, and `NAME.toml`. Its section `[portal]` names the
+/// key's file and where its socket will be (`NAME.sock`), and goes on with `rest`.
+pub(crate) fn configure(folder: &Path, name: &str, key: &PrivateKey, rest: &str) -> Result<(), LabError> {
+    let [key_file, config, socket] = ["portal", "toml", "sock"].map(|ending| folder.join(format!("{name}.{ending}")));
+    let files = [("private_key_file", &key_file), ("socket", &socket)];
+    let files = files.map(|(what, path)| format!("{what} = \"{}\"\n", path.display())).concat();
     write_private(&key_file, &key.to_base64())
-        .and_then(|()| fs::write(&config, text(&key_file, &socket)))
+        .and_then(|()| write_private(&config, &format!("[portal]\n{files}{rest}")))
         .map_err(|error| LabError::system(format!("write configuration of {name}"), error))
 }
 

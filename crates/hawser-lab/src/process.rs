@@ -11,9 +11,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use hawser_wire::Namespace;
 use hawser_wire::traffic::ProcessUsage;
@@ -23,6 +22,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::cleanup::{self, Folder, GRACE};
 use crate::error::LabError;
+use crate::wait::until;
 
 /// How often a process that is to end is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -48,50 +48,19 @@ impl Process {
         arguments: &[&str],
         folder: &Folder,
     ) -> Result<Self, LabError> {
-        Self::start_with(name, namespace, program, arguments, &[], folder)
+        let mut command = namespace.command(&program.to_string_lossy());
+        command.args(arguments);
+        Self::launch(name, command, Stdio::null(), folder)
     }
 
-    /// The same with variables of its own in its environment.
-    pub(crate) fn start_with(
-        name: &str,
-        namespace: &Namespace,
-        program: &Path,
-        arguments: &[&str],
-        environment: &[(&str, &str)],
-        folder: &Folder,
-    ) -> Result<Self, LabError> {
-        Self::launch(name, namespace, program, (arguments, environment), Stdio::null(), folder)
-    }
-
-    /// The same with its standard output, for one who reads it.
-    pub(crate) fn start_heard(
-        name: &str,
-        namespace: &Namespace,
-        program: &Path,
-        arguments: &[&str],
-        folder: &Folder,
-    ) -> Result<(Self, Option<ChildStdout>), LabError> {
-        let mut process = Self::launch(name, namespace, program, (arguments, &[]), Stdio::piped(), folder)?;
-        let output = process.child.stdout.take();
-        Ok((process, output))
-    }
-
-    fn launch(
-        name: &str,
-        namespace: &Namespace,
-        program: &Path,
-        (arguments, environment): (&[&str], &[(&str, &str)]),
-        output: Stdio,
-        folder: &Folder,
-    ) -> Result<Self, LabError> {
+    /// The same of a command of a namespace, whose standard output somebody may read.
+    pub(crate) fn launch(name: &str, mut command: Command, output: Stdio, folder: &Folder) -> Result<Self, LabError> {
         let starting = |error| LabError::system(format!("start {name}"), error);
         let run = folder.path().join("run");
         fs::create_dir_all(&run).map_err(starting)?;
         let run = CString::new(run.into_os_string().into_encoded_bytes()).map_err(|error| starting(error.into()))?;
         let log = folder.path().join(format!("{name}.log"));
         let errors = File::options().create(true).append(true).open(&log).map_err(starting)?;
-        let mut command = namespace.command(&program.to_string_lossy());
-        command.args(arguments).envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::TERM))?;
@@ -105,7 +74,11 @@ impl Process {
         Ok(process)
     }
 
-    /// Its id.
+    /// Its standard output, where that is a pipe; once.
+    pub(crate) fn output(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -148,9 +121,8 @@ impl Process {
 
     /// Step 2, as a crash would.
     pub(crate) fn kill(mut self) {
-        // Fails only where it has ended already.
+        // Fails only where it has ended already; drop waits.
         let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 
     /// Step 2, without waiting for the end.
@@ -158,19 +130,6 @@ impl Process {
         if matches!(self.child.try_wait(), Ok(None)) {
             // Fails only where it has ended meanwhile.
             let _ = kill_process(self.pid(), Signal::TERM);
-        }
-    }
-
-    fn end(&mut self) {
-        self.tell_to_end();
-        let late = Instant::now() + GRACE;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > late {
-                tracing::warn!(process = self.name, "killed: it did not end when told");
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-            }
-            thread::sleep(GLANCE);
         }
     }
 
@@ -211,7 +170,12 @@ fn own_run(folder: &CStr) -> rustix::io::Result<()> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.end();
+        self.tell_to_end();
+        if let Ok(None) = until(GRACE, GLANCE, || self.ended()) {
+            tracing::warn!(process = self.name, "killed: it did not end when told");
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
         cleanup::forget_process(self.pid());
     }
 }
@@ -219,7 +183,6 @@ impl Drop for Process {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead as _, BufReader};
-    use std::process::Command;
 
     use super::*;
 

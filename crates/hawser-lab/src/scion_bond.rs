@@ -8,25 +8,23 @@
 //! 1. The network comes up, with the reference implementation's routers. 2. A plain link is put beside it, where asked.
 //! 3. A portal starts on a host of either AS; traffic goes between their tunnel addresses.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use hawser_portal::api::{PathState, PathStatus};
+use hawser_portal::api::PathStatus;
 use hawser_scion::EndpointAddr;
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec};
+use hawser_wire::traffic::{Ping, TcpTransfer, Towards};
+use hawser_wire::{Direction, EmulatedLink, LinkSpec};
 
 use crate::cleanup;
 use crate::error::LabError;
 use crate::localnet::{Host, Localnet, Topology};
-use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, link_section, parsed};
-use crate::topology::Flow;
+use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, active, link_section, parsed};
+use crate::topology::{cubic, end_at};
 
 /// The remote portal's SCION port: one that routers send to (`dispatched_ports`).
 const PORT: u16 = 31_000;
-/// The port of transfers.
-const TRANSFER_PORT: u16 = 5001;
 /// The plain link, and its addresses: RFC 5737.
 const BESIDE: &str = "beside";
 const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
@@ -77,56 +75,30 @@ impl ScionBond {
         links += &beside.as_ref().map(|_| link_section(BESIDE, "udp", "")).unwrap_or_default();
         let scion = Some(EndpointAddr::new(remote.isd_as, SocketAddr::new(remote.address, PORT)));
         let paths = plan.paths + usize::from(beside.is_some());
-        let plain = Site::plain(&local.namespace, &remote.namespace, FAR.into(), links, paths);
-        let portals = Portals::join(program, &Site { scion, traffic: plan.traffic, ..plain })?;
+        let site = Site { scion, traffic: plan.traffic, ..Site::plain(FAR.into(), links, paths) };
+        let portals = Portals::join(program, [&local.namespace, &remote.namespace], &site)?;
         Ok(Self { portals, _beside: beside, local, remote, net })
     }
 
     /// A CUBIC transfer from the local portal's host to the remote one's, or back, in the tunnel.
-    #[must_use]
-    pub fn transfer(&self, flow: Flow, duration: Duration) -> TcpTransfer {
-        let (near, far) = ((&self.local, tunnel_address(LOCAL_TUN)), (&self.remote, tunnel_address(REMOTE_TUN)));
-        let (from, to) = match flow {
-            Flow::Up => (near, far),
-            Flow::Down => (far, near),
-        };
-        TcpTransfer {
-            from: from.0.namespace.clone(),
-            to: to.0.namespace.clone(),
-            destination: SocketAddr::new(to.1, TRANSFER_PORT),
-            source: Some(from.1),
-            congestion: Congestion::Cubic,
-            duration,
-        }
+    pub fn transfer(&self, towards: Towards, duration: Duration) -> TcpTransfer {
+        let ends = [(&self.local.namespace, LOCAL_TUN), (&self.remote.namespace, REMOTE_TUN)];
+        cubic(towards, ends.map(|(host, address)| (host, parsed(address).addr())), duration)
     }
 
     /// A ping in the tunnel, from the local portal's host.
-    #[must_use]
     pub fn ping(&self, interval: Duration, duration: Duration) -> Ping {
-        Ping { from: self.local.namespace.clone(), destination: tunnel_address(REMOTE_TUN), interval, duration }
+        Ping { from: self.local.namespace.clone(), destination: parsed(REMOTE_TUN).addr(), interval, duration }
     }
 
     /// The local portal's paths that are active now.
-    #[must_use]
     pub fn active_paths(&self) -> Vec<PathStatus> {
-        let peers = self.portals.local_status().map(|status| status.peers).unwrap_or_default();
-        peers.into_iter().flat_map(|peer| peer.paths).filter(|path| path.state == PathState::Active).collect()
-    }
-
-    /// The two portals.
-    #[must_use]
-    pub fn portals(&self) -> &Portals {
-        &self.portals
+        self.portals.local.status().iter().flat_map(active).cloned().collect()
     }
 }
 
 /// Step 2.
 fn beside(local: &Host, remote: &Host, way: &Direction) -> Result<EmulatedLink, LabError> {
-    let end = |host: &Host, address: Ipv4Addr| End::new(&host.namespace, BESIDE, &[&format!("{address}/24")]);
-    let spec = LinkSpec::symmetric(BESIDE, end(local, NEAR), end(remote, FAR), way);
-    Ok(EmulatedLink::new(spec)?)
-}
-
-fn tunnel_address(network: &str) -> IpAddr {
-    parsed(network).addr()
+    let [near, far] = [(local, NEAR), (remote, FAR)].map(|(host, address)| end_at(&host.namespace, BESIDE, address));
+    Ok(EmulatedLink::new(LinkSpec::symmetric(BESIDE, near, far, way))?)
 }

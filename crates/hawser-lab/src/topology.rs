@@ -16,14 +16,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, Towards};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::cleanup;
 use crate::error::LabError;
 
-pub(crate) mod routes;
 mod shared;
 
 /// Prefix length of every network here.
@@ -35,7 +34,7 @@ const LAN: &str = "lan0";
 /// The router's interface towards the remote portal.
 const UPLINK: &str = "up0";
 /// The port of the transfers.
-const TRANSFER_PORT: u16 = 5001;
+pub(crate) const TRANSFER_PORT: u16 = 5001;
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
 /// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls
 /// have it.
@@ -55,44 +54,6 @@ const PLAIN_SERVER_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 2, 1
 const GATEWAY: u8 = 1;
 const HOST: u8 = 2;
 
-/// What a link is to be. Plain data.
-#[derive(Clone, Debug)]
-pub struct LinkPlan {
-    /// From the local portal.
-    pub up: Direction,
-    /// Towards it.
-    pub down: Direction,
-}
-
-impl LinkPlan {
-    /// The same both ways, with a seed of its own for each.
-    #[must_use]
-    pub fn symmetric(direction: &Direction) -> Self {
-        let down = Direction { seed: direction.seed.wrapping_add(1), ..direction.clone() };
-        Self { up: direction.clone(), down }
-    }
-}
-
-/// Which way a transfer goes. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// From client to server.
-    Up,
-    /// From server to client.
-    Down,
-}
-
-impl Flow {
-    /// In a word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
-}
-
 /// Between which addresses traffic goes. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
@@ -109,7 +70,8 @@ pub struct Bond {
     // Links go before the namespaces they lie in.
     links: Vec<EmulatedLink>,
     routers: Vec<Namespace>,
-    count: u8,
+    /// How many links lead to the endpoint.
+    pub(crate) count: u8,
     /// Where transfers start.
     pub client: Namespace,
     /// Where the local portal runs.
@@ -121,19 +83,17 @@ pub struct Bond {
 }
 
 impl Bond {
-    /// Builds it with these links, named `link1` and so on.
+    /// Builds it with these links, named `link1` and so on: their ways from the local portal, and towards it.
     ///
     /// # Errors
     /// Where the kernel refuses: it needs root.
-    pub fn new(plans: &[LinkPlan]) -> Result<Self, LabError> {
+    pub fn new(plans: &[[Direction; 2]]) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let mut bond = Self::hosts()?;
-        for plan in plans {
-            bond.count += 1;
-            bond.add_emulated(&plan.up, &plan.down)?;
-            bond.route_link(bond.count)?;
+        for (plan, number) in plans.iter().zip(1..) {
+            bond.add_emulated(number, plan)?;
+            bond.route_link(number)?;
         }
-        bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
         Ok(bond)
     }
 
@@ -146,14 +106,13 @@ impl Bond {
         let _making = cleanup::making();
         let mut bond = Self::hosts()?;
         shared::add(&mut bond, links, up, down)?;
-        bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
         Ok(bond)
     }
 
     /// Step 1.
     fn hosts() -> Result<Self, LabError> {
-        let made = |tag| Namespace::new(tag);
-        let (client, local, remote, server) = (made("client")?, made("local")?, made("remote")?, made("server")?);
+        let (client, local) = (Namespace::new("client")?, Namespace::new("local")?);
+        let (remote, server) = (Namespace::new("remote")?, Namespace::new("server")?);
         for (host, portal, networks) in [
             (&client, &local, [CLIENT_NETWORK, PLAIN_CLIENT_NETWORK]),
             (&server, &remote, [SERVER_NETWORK, PLAIN_SERVER_NETWORK]),
@@ -164,99 +123,87 @@ impl Bond {
             host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?;
             portal.set_forwarding(true)?;
         }
-        remote.add_address("lo", IpNet::new_assert(ENDPOINT.into(), 32))?;
+        remote.add_address("lo", Ipv4Net::from(ENDPOINT).into())?;
         Ok(Self { links: Vec::new(), routers: Vec::new(), count: 0, client, local, remote, server })
     }
 
     /// Step 2.
-    fn add_emulated(&mut self, up: &Direction, down: &Direction) -> Result<(), LabError> {
-        let number = self.count;
+    fn add_emulated(&mut self, number: u8, [up, down]: &[Direction; 2]) -> Result<(), LabError> {
         let router = Namespace::new("router")?;
         router.set_forwarding(true)?;
-        let name = link_name(number);
-        let spec = LinkSpec {
-            a_to_b: up.clone(),
-            b_to_a: down.clone(),
-            ..LinkSpec::symmetric(
-                &name,
-                end(&self.local, &name, [link_network(number)], HOST),
-                end(&router, &name, [link_network(number)], GATEWAY),
-                up,
-            )
-        };
+        let (name, near, far) = (link_name(number), link_network(number), uplink_network(number));
+        let (a, b) = (end(&self.local, &name, [near], HOST), end(&router, &name, [near], GATEWAY));
+        let spec = LinkSpec { b_to_a: down.clone(), ..LinkSpec::symmetric(&name, a, b, up) };
         self.links.push(EmulatedLink::new(spec)?);
-        let far = uplink_network(number);
         veth(&end(&router, UPLINK, [far], GATEWAY), &end(&self.remote, &name, [far], HOST), MTU)?;
-        let (remote, home) = (address(far, HOST), address(link_network(number), HOST));
-        for network in [Ipv4Net::new_assert(ENDPOINT, 32), PLAIN_SERVER_NETWORK] {
+        let (remote, home, back) = (address(far, HOST), address(near, HOST), Some(address(far, GATEWAY).into()));
+        for network in [Ipv4Net::from(ENDPOINT), PLAIN_SERVER_NETWORK] {
             router.add_route(network.into(), Some(remote.into()), None)?;
         }
         router.add_route(PLAIN_CLIENT_NETWORK.into(), Some(home.into()), None)?;
-        self.remote.add_route(link_network(number).into(), Some(address(far, GATEWAY).into()), None)?;
+        self.remote.add_route(near.into(), back, None)?;
         if number == 1 {
-            self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), Some(address(far, GATEWAY).into()), None)?;
+            self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), back, None)?;
         }
         self.routers.push(router);
         Ok(())
     }
 
-    /// Step 3.
-    fn route_link(&self, number: u8) -> Result<(), LabError> {
-        let route = routes::Route {
-            prefix: Ipv4Net::new_assert(ENDPOINT, 32),
-            gateway: gateway_of(number),
-            interface: link_name(number),
-            metric: number.into(),
-        };
-        routes::add(&self.local, &route)
-    }
-
-    /// How many links there are.
-    #[must_use]
-    pub fn link_count(&self) -> usize {
-        self.count.into()
+    /// Step 3; and what goes without a tunnel, over link 1.
+    fn route_link(&mut self, number: u8) -> Result<(), LabError> {
+        self.count = number;
+        let gateway = Some(address(link_network(number), GATEWAY).into());
+        let (endpoint, interface) = (Ipv4Net::from(ENDPOINT).into(), link_name(number));
+        self.local.add_metric_route(endpoint, gateway, Some(&interface), number.into())?;
+        if number == 1 {
+            self.local.add_route(PLAIN_SERVER_NETWORK.into(), gateway, None)?;
+        }
+        Ok(())
     }
 
     /// The emulated links, in their order.
-    #[must_use]
     pub fn links(&self) -> &[EmulatedLink] {
         &self.links
     }
 
     /// The local portal's interface of a link, counted from 0.
-    #[must_use]
     pub fn interface(&self, index: usize) -> String {
         link_name(u8::try_from(index + 1).unwrap_or(u8::MAX))
     }
 
     /// A CUBIC transfer from client to server or back.
-    #[must_use]
-    pub fn transfer(&self, flow: Flow, over: Over, duration: Duration) -> TcpTransfer {
+    pub fn transfer(&self, towards: Towards, over: Over, duration: Duration) -> TcpTransfer {
         let (client, server) = match over {
             Over::Tunnel => (CLIENT_NETWORK, SERVER_NETWORK),
             Over::LinkOne => (PLAIN_CLIENT_NETWORK, PLAIN_SERVER_NETWORK),
         };
-        let (client, server) = ((&self.client, address(client, HOST)), (&self.server, address(server, HOST)));
-        let (from, to) = match flow {
-            Flow::Up => (client, server),
-            Flow::Down => (server, client),
-        };
-        TcpTransfer {
-            from: from.0.clone(),
-            to: to.0.clone(),
-            destination: SocketAddr::new(to.1.into(), TRANSFER_PORT),
-            source: Some(from.1.into()),
-            congestion: Congestion::Cubic,
-            duration,
-        }
+        let ends = [(&self.client, client), (&self.server, server)];
+        cubic(towards, ends.map(|(host, network)| (host, address(network, HOST).into())), duration)
     }
 
     /// A ping from the client to the server, by the tunnel.
-    #[must_use]
     pub fn ping(&self, interval: Duration, duration: Duration) -> Ping {
         let destination = IpAddr::V4(address(SERVER_NETWORK, HOST));
         Ping { from: self.client.clone(), destination, interval, duration }
     }
+}
+
+/// A CUBIC transfer between two ends, of which the first is the client's or the local one.
+pub(crate) fn cubic(towards: Towards, [near, far]: [(&Namespace, IpAddr); 2], duration: Duration) -> TcpTransfer {
+    let [from, to] = if towards == Towards::Server { [near, far] } else { [far, near] };
+    TcpTransfer {
+        from: from.0.clone(),
+        to: to.0.clone(),
+        destination: SocketAddr::new(to.1, TRANSFER_PORT),
+        source: Some(from.1),
+        congestion: Congestion::Cubic,
+        duration,
+    }
+}
+
+/// An end with one address, in a network of 24 bits.
+pub(crate) fn end_at(namespace: &Namespace, interface: &str, address: Ipv4Addr) -> End {
+    End::new(namespace, interface, &[&format!("{address}/{NETWORK}")])
 }
 
 /// An end with the same host part in each of its networks.
@@ -282,8 +229,4 @@ const fn link_network(number: u8) -> Ipv4Net {
 /// Between router and remote portal.
 const fn uplink_network(number: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(10, 20, number, 0), NETWORK)
-}
-
-fn gateway_of(number: u8) -> Ipv4Addr {
-    address(link_network(number), GATEWAY)
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_config::PrivateKey;
 use hawser_wire::Namespace;
@@ -19,6 +19,7 @@ use crate::error::LabError;
 use crate::go::GoModule;
 use crate::process::Process;
 use crate::text::hex;
+use crate::wait::until;
 
 /// The program, which is a module of its own.
 const MODULE: GoModule = GoModule {
@@ -63,17 +64,12 @@ pub(crate) fn launch(
 ) -> Result<Process, LabError> {
     let device = device(name);
     let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", &device], folder)?;
-    let late = Instant::now() + PATIENCE;
     let socket = folder.path().join(SOCKETS).join(format!("{device}.sock"));
-    let stream = loop {
-        match UnixStream::connect(&socket) {
-            Ok(stream) => break stream,
-            Err(error) if Instant::now() > late => {
-                return Err(process.fault(format!("it opened no control socket: {error}")));
-            }
-            Err(_) => std::thread::sleep(GLANCE),
-        }
-    };
+    let mut refusal = String::new();
+    let stream = until(PATIENCE, GLANCE, || {
+        Ok(UnixStream::connect(&socket).inspect_err(|error| refusal = error.to_string()).ok())
+    })?;
+    let stream = stream.ok_or_else(|| process.fault(format!("it opened no control socket: {refusal}")))?;
     let answer = configure(stream, text).map_err(|error| process.fault(format!("it hung up: {error}")))?;
     if answer != "errno=0" {
         return Err(process.fault(format!("it refused its configuration: {answer}")));
@@ -113,14 +109,8 @@ mod tests {
 
     #[test]
     fn a_configuration_is_what_the_control_socket_takes() {
-        let (own, peer) = ([1; 32], PrivateKey::generate().expect("randomness"));
-        let own = PrivateKey::parse(&{
-            let mut text = "AQEB".repeat(10);
-            text.push_str("AQE=");
-            text
-        })
-        .inspect(|key| assert_eq!(key.as_bytes(), &own))
-        .expect("32 bytes");
+        let own = PrivateKey::parse(&("AQEB".repeat(10) + "AQE=")).expect("32 bytes of 1");
+        let peer = PrivateKey::generate().expect("randomness");
         let text = configuration(&own, Some(PORT), &peer, Some((ENDPOINT, PORT).into()), &[SERVER_NETWORK.into()]);
         let public = hex(peer.public().as_bytes());
         let expected = format!(

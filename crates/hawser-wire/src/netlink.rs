@@ -155,20 +155,32 @@ impl Namespace {
     /// # Errors
     /// Where there is no such interface, or the gateway cannot be reached.
     pub fn add_route(&self, prefix: IpNet, gateway: Option<IpAddr>, interface: Option<&str>) -> Result<(), WireError> {
+        self.add_metric_route(prefix, gateway, interface, 0)
+    }
+
+    /// The same beside routes of another metric: the least one wins where nobody asks for an interface. 0 is the
+    /// kernel's default.
+    ///
+    /// # Errors
+    /// As [`Namespace::add_route`].
+    pub fn add_metric_route(
+        &self,
+        prefix: IpNet,
+        gateway: Option<IpAddr>,
+        interface: Option<&str>,
+        metric: u32,
+    ) -> Result<(), WireError> {
         let action = format!("add route {prefix}");
         self.netlink(&action, async |handle| {
-            let index = match interface {
-                Some(name) => Some(index_of(&handle, &action, name).await?),
-                None => None,
-            };
             let mut route = RouteMessageBuilder::<IpAddr>::new()
                 .destination_prefix(prefix.network(), prefix.prefix_len())
-                .map_err(|error| invalid(&action, &error.to_string()))?;
+                .map_err(|error| invalid(&action, &error.to_string()))?
+                .priority(metric);
             if let Some(gateway) = gateway {
                 route = route.gateway(gateway).map_err(|error| invalid(&action, &error.to_string()))?;
             }
-            if let Some(index) = index {
-                route = route.output_interface(index);
+            if let Some(name) = interface {
+                route = route.output_interface(index_of(&handle, &action, name).await?);
             }
             Ok(handle.route().add(route.build()).replace().execute().await?)
         })

@@ -41,49 +41,40 @@ pub(crate) struct Thrown {
 pub(crate) struct Attack(Background<Thrown>);
 
 impl Attack {
-    /// Against an address, from a namespace and a port.
+    /// Against an address, from a namespace and a port: as many as are due in each pulse, and those of pulses that were
+    /// slept through too.
     pub fn start(
         from: &Namespace,
-        arsenal: impl Arsenal,
+        mut arsenal: impl Arsenal,
         [own, target]: [SocketAddr; 2],
         per_second: u32,
     ) -> Result<Self, LabError> {
-        let work = move |stop| throw(arsenal, [own, target], per_second, stop);
-        Background::start(from, "stranger", work).map(Self)
+        let throw = move |mut stop: Stop| -> io::Result<Thrown> {
+            let socket = UdpSocket::bind(own)?;
+            socket.set_nonblocking(true)?;
+            let (start, mut thrown) = (Instant::now(), Thrown::default());
+            let per_pulse = u64::from(per_second / PULSES_A_SECOND).max(1);
+            while !stop.is_told() {
+                let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
+                while thrown.count < pulses * per_pulse {
+                    match socket.send_to(arsenal.next(), target) {
+                        Ok(_) => thrown.count += 1,
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+                while socket.recv(&mut [0; 2048]).is_ok() {
+                    thrown.answers += 1;
+                }
+                thread::sleep(PULSE);
+            }
+            Ok(Thrown { per_second: thrown.count as f64 / start.elapsed().as_secs_f64(), ..thrown })
+        };
+        Background::start(from, "stranger", throw).map(Self)
     }
 
     /// Ends it.
     pub fn stop(self) -> Result<Thrown, LabError> {
         self.0.finish().map_err(|error| LabError::system("throw hostile datagrams", error))
     }
-}
-
-/// As many as are due in each pulse; those of pulses that were slept through too.
-fn throw(
-    mut arsenal: impl Arsenal,
-    [own, target]: [SocketAddr; 2],
-    per_second: u32,
-    mut stop: Stop,
-) -> io::Result<Thrown> {
-    let socket = UdpSocket::bind(own)?;
-    socket.set_nonblocking(true)?;
-    let (start, mut thrown) = (Instant::now(), Thrown::default());
-    let per_pulse = u64::from(per_second / PULSES_A_SECOND).max(1);
-    while !stop.is_told() {
-        let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
-        while thrown.count < pulses * per_pulse {
-            match socket.send_to(arsenal.next(), target) {
-                Ok(_) => thrown.count += 1,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        while socket.recv(&mut [0; 2048]).is_ok() {
-            thrown.answers += 1;
-        }
-        thread::sleep(PULSE);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
-    let per_second = thrown.count as f64 / start.elapsed().as_secs_f64();
-    Ok(Thrown { per_second, ..thrown })
 }

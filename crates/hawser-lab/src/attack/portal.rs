@@ -14,13 +14,14 @@ use hawser_core::units::Random;
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use hawser_sim::random::Seeded;
-use hawser_wire::{End, Namespace, veth};
-use ipnet::{IpNet, Ipv4Net};
+use hawser_wire::{Namespace, veth};
+use ipnet::IpNet;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Arsenal, Attack};
 use crate::error::LabError;
 use crate::portals::PORT;
+use crate::topology::end_at;
 
 /// Genuine datagrams that are recorded, and how long that may take.
 const RECORDED: usize = 512;
@@ -31,9 +32,8 @@ const INITIATIONS: usize = 1_024;
 const NOISE: usize = 1_400;
 /// First bytes of datagrams of each kind (docs/wire.md): the type above four zero bits.
 const KINDS: [u8; 4] = [0x10, 0x20, 0x30, 0x40];
-/// The interface, its network, and both ends' host parts.
+/// The interface, and both ends' addresses, of a network of 24 bits.
 const INTERFACE: &str = "hostile0";
-const NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 66, 0, 0), 24);
 const PORTAL: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 2);
 /// IPv4 in an Ethernet frame (RFC 894), an IPv4 header without options, UDP's, and UDP's protocol number.
@@ -49,12 +49,7 @@ const UDP: u8 = 17;
 /// Where nothing comes to the portal's port, or the kernel refuses.
 pub(crate) fn begin(remote: &Namespace, endpoint: IpAddr, key: &[u8; 32], per_second: u32) -> Result<Attack, LabError> {
     let attacker = Namespace::new("attacker")?;
-    let end = |namespace: &Namespace, address: Ipv4Addr| End {
-        namespace: namespace.clone(),
-        interface: INTERFACE.to_owned(),
-        addresses: vec![IpNet::new_assert(address.into(), NETWORK.prefix_len())],
-    };
-    veth(&end(&attacker, ATTACKER), &end(remote, PORTAL), 1500)?;
+    veth(&end_at(&attacker, INTERFACE, ATTACKER), &end_at(remote, INTERFACE, PORTAL), 1500)?;
     attacker.add_route(IpNet::from(endpoint), Some(PORTAL.into()), None)?;
     let arsenal = PortalArsenal::new(record(remote)?, key)?;
     let ends = [SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), SocketAddr::new(endpoint, PORT)];

@@ -34,23 +34,8 @@ const HOP_LIMIT: u8 = 64;
 /// Ports of the flows that there are not.
 const FLOW_PORTS: [u16; 2] = [40_000, 5_001];
 
-/// What the datagrams are, in turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Bytes at random.
-    Noise,
-    /// A compact datagram of an id that nobody defined.
-    UnknownId,
-    /// A subflow's SYN with a token that nobody has.
-    ForgedToken,
-    /// The same in another host's name.
-    OthersName,
-    /// A control datagram that is too short.
-    ShortControl,
-}
-
-pub(crate) const KINDS: [Kind; 5] =
-    [Kind::Noise, Kind::UnknownId, Kind::ForgedToken, Kind::OthersName, Kind::ShortControl];
+/// How many kinds of datagrams there are.
+const KINDS: usize = 5;
 
 /// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
 pub(crate) struct ShimArsenal {
@@ -102,28 +87,29 @@ impl ShimArsenal {
 impl Arsenal for ShimArsenal {
     /// From its SCION header on.
     fn next(&mut self) -> &[u8] {
-        let kind = KINDS[self.turn % KINDS.len()];
+        let kind = self.turn % KINDS;
         self.turn += 1;
         let headroom = self.template.headroom();
         self.packet.clear();
         self.packet.resize(headroom, 0);
         match kind {
-            Kind::Noise => {
+            // Bytes at random. A probe that is right may be answered: chance must not make one.
+            0 => {
                 let len = 1 + self.rng.next_u64() as usize % NOISE;
                 self.random(len);
                 if self.packet[headroom] & CONTROL == CONTROL {
-                    // A probe that is right may be answered: chance must not make one.
                     self.packet[headroom] ^= CONTROL ^ COMPACT;
                 }
             }
-            Kind::UnknownId => {
+            // A compact datagram of an id that nobody defined.
+            1 => {
                 self.packet.push(COMPACT);
-                let payload = self.turn / KINDS.len() % NOISE;
-                self.random(ID + FIXED + payload);
+                self.random(ID + FIXED + self.turn / KINDS % NOISE);
             }
-            Kind::ForgedToken => self.join(self.sources[0]),
-            Kind::OthersName => self.join(self.sources[1]),
-            Kind::ShortControl => {
+            // A subflow's SYN with a token that nobody has, and the same in another host's name.
+            2 | 3 => self.join(self.sources[kind - 2]),
+            // A control datagram that is too short.
+            _ => {
                 self.packet.push(CONTROL);
                 self.random(2);
             }
@@ -171,14 +157,14 @@ mod tests {
             let Upper::Udp(udp) = packet.upper() else { panic!("{packet:?}") };
             let payload = udp.payload();
             let first = payload[0];
-            match KINDS[turn % KINDS.len()] {
-                Kind::Noise => assert_ne!(first & CONTROL, CONTROL),
-                Kind::UnknownId => assert_eq!((first, payload.len() >= 1 + ID + FIXED), (COMPACT, true)),
-                Kind::ShortControl => assert_eq!((first, payload.len()), (CONTROL, 3)),
+            match turn % KINDS {
+                0 => assert_ne!(first & CONTROL, CONTROL),
+                1 => assert_eq!((first, payload.len() >= 1 + ID + FIXED), (COMPACT, true)),
+                4 => assert_eq!((first, payload.len()), (CONTROL, 3)),
                 kind => {
                     assert_eq!(first, WHOLE_DEFINES);
                     let segment = Segment::parse(&payload[1 + ID..]).expect("a segment");
-                    let expected = arsenal.sources[usize::from(kind == Kind::OthersName)];
+                    let expected = arsenal.sources[kind - 2];
                     assert_eq!(segment.source.ip(), IpAddr::V6(expected));
                     tokens.push(payload[1 + ID + TOKEN..][..4].to_vec());
                 }

@@ -21,17 +21,13 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().build() {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(failed) => {
-            eprintln!("error: {failed} networks could not be built");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let fault = match Arguments::parse().build() {
+        Ok(0) => return ExitCode::SUCCESS,
+        Ok(failed) => format!("{failed} networks could not be built"),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("error: {fault}");
+    ExitCode::FAILURE
 }
 
 impl Arguments {

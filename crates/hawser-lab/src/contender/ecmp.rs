@@ -1,11 +1,8 @@
 //! Per-flow balancing in the kernel: a route over all links that are up, at both ends; a flow's link follows from its
 //! addresses and ports. Links that come and go change the route.
 
-use super::{Contender, Offer, Programs, Transport};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::{Forward, Stage};
+use super::{Contender, ContenderPlan, LabError, Offer, Options, Programs, Stage, Transport};
+use crate::stage::Forward;
 
 /// Balancing by flow. Down at first; one owner.
 #[derive(Debug)]

@@ -4,46 +4,32 @@
 //! 2. Both start, and must see every link that is up become an active path; the others join when they come.
 //! 3. Without a LAN applications use the devices' own addresses.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hawser_portal::api::Status;
 use hawser_wire::Namespace;
-use ipnet::IpNet;
 use toml::{Table, Value};
 
-use super::links::{TUN_V4, TUN_V6, choose, has_lan, host, tun_ends};
-use super::{Contender, Offer, Program, Programs, Transport};
-use crate::error::LabError;
-use crate::options::Options;
+use super::links::{Choice, device, has_lan, tun_ends};
+use super::{Contender, ContenderPlan, LabError, Offer, Options, Program, Programs, Stage, Transport};
 use crate::portals::{Browser, Portals, Site, WATCHED, link_section};
-use crate::scenario::{ContenderPlan, TunnelEnd};
-use crate::stage::Stage;
+use crate::scenario::TunnelEnd;
 
-/// Lengths of the devices' networks.
-const PREFIX_V4: u8 = 24;
-const PREFIX_V6: u8 = 64;
 /// What a link's path is carried by unless told.
 const DEFAULT_TRANSPORT: &str = "udp";
-/// Options that are keys of `[traffic]`, and the keys.
-const TRAFFIC: [(&str, &str); 5] = [
-    ("scheduler", "scheduler"),
-    ("congestion", "congestion"),
-    ("tcp-congestion", "tcp_congestion"),
-    ("protection", "protection"),
-    ("cipher", "cipher"),
-];
+/// Options that are keys of `[traffic]`, with an underscore for a hyphen.
+const TRAFFIC: [&str; 5] = ["scheduler", "congestion", "tcp-congestion", "protection", "cipher"];
 /// What `fec` may be. Source: docs/configuration.md, `[[rule]]`.
 const FEC: [&str; 2] = ["off", "auto"];
 /// What `watched` may be: who looks at the local portal has its browser on this machine, or on another.
-const WATCHERS: [&str; 3] = ["off", "here", "elsewhere"];
+const WATCHERS: [(&str, Option<Browser>); 3] =
+    [("off", None), ("here", Some(Browser::Here)), ("elsewhere", Some(Browser::Elsewhere))];
 
 /// Two portals. Down at first; one owner.
 #[derive(Debug)]
 struct Hawser {
-    program: PathBuf,
     settings: Settings,
     portals: Option<Arc<Running>>,
 }
@@ -75,11 +61,6 @@ impl Running {
         self.lock().as_ref().map_or([None, None], Portals::statuses)
     }
 
-    /// Ends both, whoever shares them.
-    fn end(&self) {
-        drop(self.lock().take());
-    }
-
     fn lock(&self) -> MutexGuard<'_, Option<Portals>> {
         self.portals.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,11 +69,10 @@ impl Running {
 /// What the options say. Plain data.
 #[derive(Debug)]
 struct Settings {
-    label: String,
-    /// Another executable than this one.
-    program: Option<PathBuf>,
+    /// This executable, or another.
+    program: PathBuf,
     /// The only link it goes by, where it is not all of them.
-    link: Option<String>,
+    choice: Choice,
     /// Of all links, or of those named.
     transport: Option<Value>,
     /// More keys of links, by their names.
@@ -107,49 +87,42 @@ struct Settings {
 }
 
 pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    let settings = Settings::parse(plan)?;
-    let program = settings.program.clone().unwrap_or_else(|| programs.hawser.clone());
-    Ok(Box::new(Hawser { program, settings, portals: None }))
+    Ok(Box::new(Hawser { settings: Settings::parse(plan, programs)?, portals: None }))
 }
 
 impl Settings {
     /// Step 1.
-    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+    fn parse(plan: &ContenderPlan, programs: &Programs) -> Result<Self, LabError> {
         let mut options = Options::of_contender(plan);
-        let link = options.string("link")?;
-        let program = options.path("program")?;
+        let choice = Choice::parse(plan, &mut options)?;
+        let program = options.path("program")?.unwrap_or_else(|| programs.hawser.clone());
         let transport = options.take("transport");
         if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
             return Err(options.fault("transport is neither a string nor a table of links"));
         }
         let links = options.table("links")?;
         let mut traffic = String::new();
-        for (option, key) in TRAFFIC {
+        for option in TRAFFIC {
             if let Some(value) = options.string(option)? {
-                // Writing to a String does not fail.
-                let _ = writeln!(traffic, "{key} = {}", Value::String(value));
+                traffic += &format!("{} = {}\n", option.replace('-', "_"), Value::String(value));
             }
         }
         let mut more = options.string("config")?.unwrap_or_default();
         if options.word("fec", &FEC)? == "auto" {
             more += "\n[[rule]]\nfec = \"auto\"\n";
         }
-        let watched = match options.word("watched", &WATCHERS)? {
-            "here" => Some(Browser::Here),
-            "elsewhere" => Some(Browser::Elsewhere),
-            _ => None,
-        };
+        let watched = options.choice("watched", &WATCHERS, None)?;
         if watched.is_some() {
             more += WATCHED;
         }
         options.finish()?;
-        Ok(Self { label: plan.label.clone(), program, link, transport, links, traffic, more, watched })
+        Ok(Self { program, choice, transport, links, traffic, more, watched })
     }
 
     /// The links it goes by, by their places.
     fn places(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
-        match &self.link {
-            Some(link) => Ok(vec![choose(stage, Some(link), &self.label)?]),
+        match self.choice.link {
+            Some(_) => Ok(vec![self.choice.place(stage)?]),
             None => Ok((0..stage.links.len()).collect()),
         }
     }
@@ -170,7 +143,7 @@ impl Settings {
             let mut lines = format!("metric = {metric}\n");
             if let Some(more) = self.links.get(link) {
                 let fault = |error| format!("links.{link} is no table of keys: {error}");
-                let option = |error| LabError::Option { contender: self.label.clone(), fault: fault(error) };
+                let option = |error| LabError::Option { contender: self.choice.contender.clone(), fault: fault(error) };
                 lines += &toml::to_string(more).map_err(option)?;
             }
             sections += &link_section(link, self.transport(link), &lines);
@@ -178,7 +151,8 @@ impl Settings {
         let named = self.links.keys().chain(self.transport.iter().filter_map(Value::as_table).flat_map(Table::keys));
         for stranger in named.filter(|name| links.iter().all(|(link, _)| link != name)) {
             // Cases choose among a scenario's links, and the contender is one for all of them.
-            tracing::info!(contender = self.label, link = stranger, "this case does not have a link with settings");
+            let contender = &self.choice.contender;
+            tracing::info!(contender, link = stranger, "this case does not have a link with settings");
         }
         Ok(sections)
     }
@@ -186,9 +160,9 @@ impl Settings {
 
 impl Contender for Hawser {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
-        if !self.program.exists() {
-            let what = self.program.display().to_string();
-            return Err(LabError::Missing { what, hint: "cargo build --release -p hawser".to_owned() });
+        let program = &self.settings.program;
+        if !program.exists() {
+            return Err(LabError::missing(program.display().to_string(), "cargo build --release -p hawser"));
         }
         let places = self.settings.places(stage)?;
         let link = |place: &usize| (stage.links[*place].name.as_str(), stage.links[*place].metric);
@@ -196,68 +170,54 @@ impl Contender for Hawser {
         let mut transports: Vec<_> = links.iter().map(|(name, _)| self.settings.transport(name).to_owned()).collect();
         transports.sort();
         transports.dedup();
-        let behind = |address| if has_lan(stage) { vec![host(address)] } else { Vec::new() };
+        let behind = |address: IpAddr| if has_lan(stage) { vec![address.into()] } else { Vec::new() };
         let site = Site {
-            local: &stage.local,
-            remote: &stage.remote,
             endpoint: stage.endpoint,
             scion: None,
             links: self.settings.sections(&links)?,
             paths: places.iter().filter(|place| stage.is_up(**place)).count(),
             transports,
-            tun: [0, 1].map(device),
+            tun: [0, 1].map(|end| device(end).to_vec()),
             behind: [behind(stage.hosts.client), behind(stage.hosts.server)],
             traffic: &self.settings.traffic,
             more: &self.settings.more,
         };
-        let mut portals = Portals::join(&self.program, &site)?;
+        let mut portals = Portals::join(program, [&stage.local, &stage.remote], &site)?;
         if let Some(browser) = self.settings.watched {
             portals.watch(&stage.local, browser)?;
         }
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
         let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
         let hosts = [stage.local.clone(), stage.remote.clone()];
-        let running = Arc::new(Running {
-            remote_key: *portals.remote_key().as_bytes(),
-            portals: Mutex::new(Some(portals)),
-            hosts,
-        });
+        let running =
+            Arc::new(Running { remote_key: *portals.remote_key.as_bytes(), portals: Mutex::new(Some(portals)), hosts });
         self.portals = Some(Arc::clone(&running));
         let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
         Ok(Offer { ends, socket: Transport::Tcp, programs, portals: Some(running) })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {
-        // Told to end, they undo what they set.
-        if let Some(running) = self.portals.take() {
-            running.end();
-        }
+        // Whoever shares them. Told to end, they undo what they set.
+        drop(self.portals.take().and_then(|running| running.lock().take()));
         Ok(())
     }
-}
-
-/// The addresses of a device: local 0, remote 1.
-fn device(end: usize) -> Vec<IpNet> {
-    let [v4, v6]: [IpAddr; 2] = [TUN_V4[end].into(), TUN_V6[end].into()];
-    vec![IpNet::new_assert(v4, PREFIX_V4), IpNet::new_assert(v6, PREFIX_V6)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contender::tests::{plan, programs};
 
-    fn plan(options: &str) -> ContenderPlan {
-        let options = options.parse().expect("options of a test");
-        ContenderPlan { kind: "hawser".to_owned(), label: "hawser".to_owned(), options }
+    fn settings(options: &str) -> Settings {
+        Settings::parse(&plan("hawser", options), &programs()).expect("understood")
     }
 
     #[test]
     fn options_become_lines_of_the_configuration() {
-        let settings = Settings::parse(&plan(
+        let settings = settings(
             "transport = { wifi = \"tcp\" }\nscheduler = \"redundant\"\ntcp-congestion = \"cubic\"\nfec = \"auto\"\n\
              config = \"[gateway]\"\n[links.wifi]\ntls = true",
-        ));
-        let settings = settings.expect("understood");
+        );
         assert_eq!(settings.traffic, "scheduler = \"redundant\"\ntcp_congestion = \"cubic\"\n");
         assert_eq!(settings.more, "[gateway]\n[[rule]]\nfec = \"auto\"\n");
         let sections = settings.sections(&[("wifi", 1), ("eth", 0)]).expect("all links are there");
@@ -270,11 +230,10 @@ mod tests {
 
     #[test]
     fn settings_of_a_link_that_this_case_does_not_have_change_nothing() {
-        let settings = Settings::parse(&plan("links = { lte = { weight = 2 } }")).expect("understood");
-        let sections = settings.sections(&[("wifi", 0)]).expect("fine");
+        let two = settings("links = { lte = { weight = 2 } }");
+        let sections = two.sections(&[("wifi", 0)]).expect("fine");
         assert!(sections.contains("wifi") && !sections.contains("weight"), "{sections}");
-        let settings = Settings::parse(&plan("links = { wifi = 2 }")).expect("understood");
-        let error = settings.sections(&[("wifi", 0)]).expect_err("2 is no table").to_string();
+        let error = settings("links = { wifi = 2 }").sections(&[("wifi", 0)]).expect_err("2 is no table").to_string();
         assert!(error.starts_with("set up hawser: links.wifi is no table of keys"), "{error}");
     }
 }

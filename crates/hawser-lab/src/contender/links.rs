@@ -2,26 +2,33 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hawser_wire::Way;
+use hawser_wire::{Rate, Way};
+use ipnet::IpNet;
 
 use super::undo::Undo;
-use crate::error::LabError;
+use super::{ContenderPlan, Ends, LabError, Options, Stage};
 use crate::scenario::Family;
-use crate::stage::{Ends, Stage, StageLink};
+use crate::stage::StageLink;
 
 /// A rate for a link without one: above all others.
 const UNSHAPED: u64 = u64::MAX;
 /// Before every rule of a stage. Source: ip-rule(8).
 const STEERING_PREFERENCE: u32 = 10;
 
-/// Addresses of tunnels' devices, local and remote.
-pub(super) const TUN_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 2), Ipv4Addr::new(10, 77, 0, 1)];
-pub(super) const TUN_V6: [Ipv6Addr; 2] =
-    [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)];
+/// Addresses of tunnels' devices, local and remote, and the lengths of their networks.
+const TUN_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 2), Ipv4Addr::new(10, 77, 0, 1)];
+const TUN_V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)];
+const PREFIX_V4: u8 = 24;
+const PREFIX_V6: u8 = 64;
 
 /// Whether client and server are hosts of their own behind the tunnel's ends.
 pub(super) fn has_lan(stage: &Stage) -> bool {
     stage.client.name() != stage.local.name()
+}
+
+/// Addresses of a device of either family, with their networks: the local end's 0, the remote one's 1.
+pub(super) fn device(end: usize) -> [IpNet; 2] {
+    [IpNet::new_assert(TUN_V4[end].into(), PREFIX_V4), IpNet::new_assert(TUN_V6[end].into(), PREFIX_V6)]
 }
 
 /// Where a tunnel's ends are reached: their devices' own addresses.
@@ -32,46 +39,63 @@ pub(super) fn tun_ends(inner: Family) -> Ends {
     }
 }
 
+/// The link that a contender goes by. Plain data.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// The contender's label.
+    pub contender: String,
+    /// What its option says.
+    pub link: Option<String>,
+}
+
+impl Choice {
+    pub(super) fn parse(plan: &ContenderPlan, options: &mut Options) -> Result<Self, LabError> {
+        Ok(Self { contender: plan.label.clone(), link: options.string("link")? })
+    }
+
+    /// The place of the link of this name; without one, of those that are up the one that carries most, both ways
+    /// together.
+    pub(super) fn place(&self, stage: &Stage) -> Result<usize, LabError> {
+        let names = || stage.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        let (found, fault) = match &self.link {
+            Some(name) => (stage.index(name), format!("there is no link {name:?} in this case, but: {}", names())),
+            // The first of equal ones: max_by_key would give the last.
+            None => {
+                let both = |&link: &usize| {
+                    let [up, down] = rates(&stage.links[link]);
+                    up.unwrap_or(UNSHAPED).saturating_add(down.unwrap_or(UNSHAPED))
+                };
+                let best = links_up(stage).into_iter().rev().max_by_key(both);
+                (best, format!("none of these links is up: {}", names()))
+            }
+        };
+        found.ok_or_else(|| LabError::Option { contender: self.contender.clone(), fault })
+    }
+}
+
+/// Bits a second, up and down, where a link is shaped; of a recording its mean.
+pub(super) fn rates(link: &StageLink) -> [Option<u64>; 2] {
+    Way::BOTH.map(|way| link.link.settings(way).mean_rate().map(Rate::bits_per_second))
+}
+
 /// The links that are up, by their places.
 pub(super) fn links_up(stage: &Stage) -> Vec<usize> {
     (0..stage.links.len()).filter(|&link| stage.is_up(link)).collect()
-}
-
-/// The place of the link of this name; without one, of those that are up the one that carries most, both ways together.
-pub(super) fn choose(stage: &Stage, name: Option<&str>, contender: &str) -> Result<usize, LabError> {
-    let names = || stage.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
-    let (found, fault) = match name {
-        Some(name) => (stage.index(name), format!("there is no link {name:?} in this case, but: {}", names())),
-        // The first of equal ones: max_by_key would give the last.
-        None => {
-            let best = links_up(stage).into_iter().rev().max_by_key(|&link| rate(&stage.links[link]));
-            (best, format!("none of these links is up: {}", names()))
-        }
-    };
-    found.ok_or_else(|| LabError::Option { contender: contender.to_owned(), fault })
-}
-
-fn rate(link: &StageLink) -> u64 {
-    let of = |way| link.link.settings(way).mean_rate().map_or(UNSHAPED, hawser_wire::Rate::bits_per_second);
-    Way::BOTH.into_iter().map(of).fold(0, u64::saturating_add)
 }
 
 /// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others'
 /// metrics.
 pub(super) fn steer(stage: &Stage, link: usize, port: u16, undo: &mut Undo) -> Result<(), LabError> {
     let far = stage.links[link].far_address;
-    ["udp", "tcp"]
-        .into_iter()
-        .try_for_each(|protocol| rule(stage, link, far, &format!("ipproto {protocol} dport {port}"), undo))
+    for protocol in ["udp", "tcp"] {
+        lead(stage, link, far, &format!("ipproto {protocol} dport {port}"), undo)?;
+    }
+    Ok(())
 }
 
-/// Sends what goes to an address by a link or not at all, whatever others' metrics.
-pub(super) fn lead(stage: &Stage, link: usize, to: IpAddr, undo: &mut Undo) -> Result<(), LabError> {
-    rule(stage, link, to, "", undo)
-}
-
-fn rule(stage: &Stage, link: usize, to: IpAddr, which: &str, undo: &mut Undo) -> Result<(), LabError> {
-    let (family, to, table) = (family(to), host(to), Stage::table(link));
+/// Sends what goes to an address, all of it or this, by a link or not at all, whatever others' metrics.
+pub(super) fn lead(stage: &Stage, link: usize, to: IpAddr, which: &str, undo: &mut Undo) -> Result<(), LabError> {
+    let (family, to, table) = (family(to), IpNet::from(to), Stage::table(link));
     let words = format!("{family} rule add preference {STEERING_PREFERENCE} to {to} {which} lookup {table}");
     undo.ip_add(&stage.local, &words)
 }
@@ -79,9 +103,4 @@ fn rule(stage: &Stage, link: usize, to: IpAddr, which: &str, undo: &mut Undo) ->
 /// What `ip` is told of an address's family.
 pub(super) const fn family(address: IpAddr) -> &'static str {
     if address.is_ipv4() { "-4" } else { "-6" }
-}
-
-/// A network of one address.
-pub(super) fn host(address: IpAddr) -> ipnet::IpNet {
-    address.into()
 }

@@ -14,10 +14,12 @@ use std::sync::Arc;
 use rustix::process::Pid;
 
 use crate::error::LabError;
+use crate::options::Options;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Ends, Stage};
 
 pub use hawser::Running;
+pub use hawser_wire::traffic::Stack as Transport;
 
 mod ecmp;
 mod hawser;
@@ -56,15 +58,6 @@ pub struct Program {
     pub role: &'static str,
     /// Its process.
     pub pid: Pid,
-}
-
-/// What a reliable stream is made of. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// RFC 9293.
-    Tcp,
-    /// RFC 8684.
-    Mptcp,
 }
 
 /// Something that carries traffic between client and server. Down at first. One owner.

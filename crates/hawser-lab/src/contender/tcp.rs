@@ -4,35 +4,30 @@
 //!    not at all.
 //! 2. With a LAN the portals' places forward over the link.
 
-use super::links::{choose, has_lan, lead};
+use super::links::{Choice, has_lan, lead};
 use super::undo::Undo;
-use super::{Contender, Offer, Programs, Transport};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::{Forward, Stage};
+use super::{Contender, ContenderPlan, LabError, Offer, Options, Programs, Stage, Transport};
+use crate::stage::Forward;
 
 /// One link, without a tunnel. Down at first; one owner.
-#[derive(Debug)]
 struct Tcp {
-    label: String,
-    link: Option<String>,
+    choice: Choice,
     undo: Undo,
 }
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
     let mut options = Options::of_contender(plan);
-    let link = options.string("link")?;
+    let choice = Choice::parse(plan, &mut options)?;
     options.finish()?;
-    Ok(Box::new(Tcp { label: plan.label.clone(), link, undo: Undo::default() }))
+    Ok(Box::new(Tcp { choice, undo: Undo::default() }))
 }
 
 impl Contender for Tcp {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
-        let link = choose(stage, self.link.as_deref(), &self.label)?;
+        let link = self.choice.place(stage)?;
         let ends = stage.forward_over(&[link], Forward::First)?;
         if !has_lan(stage) {
-            lead(stage, link, ends.server, &mut self.undo)?;
+            lead(stage, link, ends.server, "", &mut self.undo)?;
         }
         Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new(), portals: None })
     }

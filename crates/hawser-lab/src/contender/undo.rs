@@ -1,15 +1,16 @@
 //! What was set in a namespace, and how it is taken back.
 //!
-//! 1. Each step is done by `ip` or by writing a sysctl, and noted with its opposite.
+//! 1. Each step is done, by `ip` or by writing a sysctl mostly, and noted with its opposite.
 //! 2. `undo` does the opposites, the last one first. What went by itself (an interface took its routes along) is no
 //!    error.
 //! 3. Dropped before that, after a step failed, it does the same and only warns.
 
-use std::io::ErrorKind;
+use std::net::IpAddr;
 
 use hawser_wire::Namespace;
+use serde::Deserialize;
 
-use crate::error::LabError;
+use super::LabError;
 
 /// What `ip` says of a thing that is not there. Source: rtnetlink(7), the kernel's ESRCH, ENODEV, ENOENT,
 /// EADDRNOTAVAIL.
@@ -21,15 +22,9 @@ const GONE: [&str; 5] = [
     "Cannot assign requested address",
 ];
 
-/// Steps to take back. Starts empty; one owner.
-#[derive(Debug, Default)]
-pub(super) struct Undo(Vec<Step>);
-
-#[derive(Debug)]
-enum Step {
-    Ip(Namespace, Vec<String>),
-    Sysctl(Namespace, String, String),
-}
+/// Opposites of steps. Starts empty; one owner.
+#[derive(Default)]
+pub(super) struct Undo(Vec<Box<dyn FnOnce() -> Result<(), LabError> + Send>>);
 
 impl Undo {
     /// Step 1, with the same words but `add` for the opposite `del`.
@@ -39,7 +34,11 @@ impl Undo {
     pub(super) fn ip_add(&mut self, namespace: &Namespace, words: &str) -> Result<(), LabError> {
         ip(namespace, words)?;
         let opposite = words.split_whitespace().map(|word| if word == "add" { "del" } else { word });
-        self.0.push(Step::Ip(namespace.clone(), opposite.map(str::to_owned).collect()));
+        let (namespace, opposite) = (namespace.clone(), opposite.collect::<Vec<_>>().join(" "));
+        self.push(move || match ip(&namespace, &opposite) {
+            Err(LabError::Refused { said, .. }) if GONE.iter().any(|gone| said.contains(gone)) => Ok(()),
+            done => done.map(drop),
+        });
         Ok(())
     }
 
@@ -50,8 +49,14 @@ impl Undo {
     pub(super) fn sysctl(&mut self, namespace: &Namespace, key: &str, value: &str) -> Result<(), LabError> {
         let before = namespace.sysctl(key)?;
         namespace.set_sysctl(key, value)?;
-        self.0.push(Step::Sysctl(namespace.clone(), key.to_owned(), before));
+        let (namespace, key) = (namespace.clone(), key.to_owned());
+        self.push(move || Ok(namespace.set_sysctl(&key, &before)?));
         Ok(())
+    }
+
+    /// Notes the opposite of a step that was done otherwise.
+    pub(super) fn push(&mut self, opposite: impl FnOnce() -> Result<(), LabError> + Send + 'static) {
+        self.0.push(Box::new(opposite));
     }
 
     /// Step 2.
@@ -60,23 +65,10 @@ impl Undo {
     /// The first that failed, after all were tried.
     pub(super) fn undo(&mut self) -> Result<(), LabError> {
         let mut first = Ok(());
-        while let Some(step) = self.0.pop() {
-            let done = step.take_back();
-            first = first.and(done);
+        while let Some(opposite) = self.0.pop() {
+            first = first.and(opposite());
         }
         first
-    }
-}
-
-impl Step {
-    fn take_back(&self) -> Result<(), LabError> {
-        match self {
-            Self::Sysctl(namespace, key, value) => Ok(namespace.set_sysctl(key, value)?),
-            Self::Ip(namespace, words) => match ip(namespace, &words.join(" ")) {
-                Err(LabError::Refused { said, .. }) if GONE.iter().any(|gone| said.contains(gone)) => Ok(()),
-                done => done.map(|_| ()),
-            },
-        }
     }
 }
 
@@ -89,20 +81,40 @@ impl Drop for Undo {
     }
 }
 
+/// What `ip -json` says of an interface. Plain data.
+#[derive(Debug, Deserialize)]
+pub(super) struct Interface {
+    #[serde(default)]
+    pub ifindex: u32,
+    #[serde(default)]
+    pub ifname: String,
+    #[serde(default)]
+    pub addr_info: Vec<Address>,
+}
+
+/// What it says of an address. Plain data.
+#[derive(Debug, Deserialize)]
+pub(super) struct Address {
+    pub local: Option<IpAddr>,
+    pub scope: String,
+}
+
+/// A namespace's interfaces, as `ip` tells of its links or addresses.
+pub(super) fn interfaces(namespace: &Namespace, object: &str, command: &str) -> Result<Vec<Interface>, LabError> {
+    let said = ip(namespace, &format!("-json {object} {command}"))?;
+    serde_json::from_str(&said).map_err(|error| LabError::system(format!("understand ip -json {object}"), error))
+}
+
 /// Runs `ip` with these words in a namespace, and gives its standard output.
 ///
 /// # Errors
 /// [`LabError::Refused`] with what it said.
 pub(super) fn ip(namespace: &Namespace, words: &str) -> Result<String, LabError> {
-    let action = || format!("ip {words} in {}", namespace.name());
+    let action = format!("ip {words} in {}", namespace.name());
     let output = namespace.command("ip").args(words.split_whitespace()).output();
-    let output = output.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => LabError::Missing { what: "ip".to_owned(), hint: "apt-get install iproute2".to_owned() },
-        _ => LabError::system(action(), error),
-    })?;
+    let output = output.map_err(|error| LabError::program(&*action, error, ["ip", "apt-get install iproute2"]))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(LabError::Refused { action: action(), said })
+    Err(LabError::Refused { action, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
 }

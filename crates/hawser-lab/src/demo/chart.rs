@@ -7,9 +7,7 @@
 //!        1              2×     1 alone, 2 bonded, × cut, ↑ back
 //! ```
 
-use std::time::Duration;
-
-use crossterm::style::{Color, Stylize};
+use crossterm::style::Stylize;
 
 use super::script::{CAPACITY_MBPS, SHOWN};
 use super::view::{Now, Phase};
@@ -29,60 +27,38 @@ const LINK_BAR: f64 = 40.0;
 /// From empty to full.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What was received, step by step. Starts empty; one owner.
-#[derive(Debug, Default)]
-pub(super) struct History {
-    steps: Vec<Step>,
-}
-
-/// A step that is over.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    phase: Phase,
-    at: Duration,
-    time: Duration,
-    received: f64,
-}
-
-impl History {
-    pub(super) fn push(&mut self, now: &Now) {
-        self.steps.push(Step { phase: now.phase, at: now.at, time: now.step, received: now.received });
-    }
-
-    /// The mean rate and the last phase of each column that has begun.
-    fn columns(&self, count: usize) -> Vec<(f64, Phase)> {
-        let mut columns: Vec<(f64, f64, Phase)> = Vec::new();
-        for step in &self.steps {
-            let middle = step.at.saturating_sub(step.time / 2);
-            let column = ((middle.as_secs_f64() / SHOWN.as_secs_f64()) * count as f64) as usize;
-            let column = column.min(count - 1);
-            while columns.len() <= column {
-                columns.push((0.0, 0.0, step.phase));
-            }
-            let seconds = step.time.as_secs_f64();
-            let (bits, time, phase) = &mut columns[column];
-            *bits += step.received * seconds;
-            *time += seconds;
-            *phase = step.phase;
-        }
-        columns.into_iter().map(|(bits, time, phase)| (if time > 0.0 { bits / time } else { 0.0 }, phase)).collect()
-    }
-}
-
-/// The chart, for a terminal of this many columns.
-pub(super) fn lines(history: &History, now: &Now, width: usize) -> Vec<String> {
+/// The chart of all steps up to now, for a terminal of this many columns.
+pub(super) fn lines(history: &[Now], now: &Now, width: usize) -> Vec<String> {
     let count = width.saturating_sub(SCALE + 1).clamp(FEWEST_COLUMNS, MOST_COLUMNS);
-    let columns = history.columns(count);
-    let mut lines =
-        vec![format!("{:5.1} s   {:5.1} Mbit/s received   {}", now.at.as_secs_f64(), now.received, now.phase.words())];
+    let (columns, (words, ..)) = (columns(history, count), now.phase.look());
+    let mut lines = vec![format!("{:5.1} s   {:5.1} Mbit/s received   {words}", now.at.as_secs_f64(), now.received)];
     lines.extend((0..ROWS).rev().map(|row| bars(&columns, row)));
     lines.push(format!("   0 └{}", "─".repeat(count)));
     lines.push(format!("{:SCALE$}{}", "", events(&columns)));
-    lines.extend(now.links.iter().map(|link| {
-        let length = (link.mbps / CAPACITY_MBPS * LINK_BAR).round().clamp(0.0, LINK_BAR) as usize;
-        format!("{:>8}  {:<40}  {:5.1} Mbit/s", link.name, "█".repeat(length), link.mbps)
+    lines.extend(now.links.iter().map(|(name, mbps)| {
+        let length = (mbps / CAPACITY_MBPS * LINK_BAR).round().clamp(0.0, LINK_BAR) as usize;
+        format!("{name:>8}  {:<40}  {mbps:5.1} Mbit/s", "█".repeat(length))
     }));
     lines
+}
+
+/// The mean rate and the last phase of each column that has begun.
+fn columns(history: &[Now], count: usize) -> Vec<(f64, Phase)> {
+    let mut columns: Vec<(f64, f64, Phase)> = Vec::new();
+    for now in history {
+        let middle = now.at.saturating_sub(now.step / 2);
+        let column = ((middle.as_secs_f64() / SHOWN.as_secs_f64()) * count as f64) as usize;
+        let column = column.min(count - 1);
+        while columns.len() <= column {
+            columns.push((0.0, 0.0, now.phase));
+        }
+        let seconds = now.step.as_secs_f64();
+        let (bits, time, phase) = &mut columns[column];
+        *bits += now.received * seconds;
+        *time += seconds;
+        *phase = now.phase;
+    }
+    columns.into_iter().map(|(bits, time, phase)| (if time > 0.0 { bits / time } else { 0.0 }, phase)).collect()
 }
 
 /// One row of the bars, the lowest being 0.
@@ -92,7 +68,7 @@ fn bars(columns: &[(f64, Phase)], row: usize) -> String {
     let scale = if row % 2 == 1 { format!("{top:4.0} ┤") } else { "     │".to_owned() };
     let cells = columns.iter().map(|&(mbps, phase)| {
         let eighths = ((mbps / per_row - row as f64) * 8.0).round().clamp(0.0, 8.0) as usize;
-        EIGHTHS[eighths].to_string().with(color(phase)).to_string()
+        EIGHTHS[eighths].to_string().with(phase.look().1).to_string()
     });
     scale + &cells.collect::<String>()
 }
@@ -102,32 +78,19 @@ fn events(columns: &[(f64, Phase)]) -> String {
     let mut before = None;
     let mark = |&(_, phase): &(f64, Phase)| {
         let begins = before.replace(phase) != Some(phase);
-        match phase {
-            _ if !begins => ' ',
-            Phase::Single => '1',
-            Phase::Bonded => '2',
-            Phase::Cut => '×',
-            Phase::Back => '↑',
-        }
+        if begins { phase.look().2 } else { ' ' }
     };
     columns.iter().map(mark).collect()
 }
 
-const fn color(phase: Phase) -> Color {
-    match phase {
-        Phase::Single => Color::Blue,
-        Phase::Bonded | Phase::Back => Color::Green,
-        Phase::Cut => Color::Yellow,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::demo::view::LinkNow;
 
     fn now(at_ms: u64, received: f64, phase: Phase) -> Now {
-        let links = vec![LinkNow { name: "link1".to_owned(), mbps: received }];
+        let links = vec![("link1".to_owned(), received)];
         Now { phase, at: Duration::from_millis(at_ms), step: Duration::from_millis(250), received, links }
     }
 
@@ -148,11 +111,8 @@ mod tests {
 
     #[test]
     fn bars_are_as_high_as_what_was_received() {
-        let mut history = History::default();
-        let last = now(500, 80.0, Phase::Bonded);
-        history.push(&now(250, 40.0, Phase::Single));
-        history.push(&last);
-        let drawn: Vec<String> = lines(&history, &last, 107).iter().map(|line| plain(line)).collect();
+        let history = [now(250, 40.0, Phase::Single), now(500, 80.0, Phase::Bonded)];
+        let drawn: Vec<String> = lines(&history, &history[1], 107).iter().map(|line| plain(line)).collect();
         assert_eq!(drawn.len(), 1 + ROWS + 2 + 1);
         let heights: Vec<usize> = [SCALE, SCALE + 1]
             .map(|column| drawn[1..=ROWS].iter().filter(|line| line.chars().nth(column) == Some('█')).count())
@@ -165,9 +125,8 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_a_usual_terminal() {
-        let mut history = History::default();
         let last = now(25_000, 80.0, Phase::Back);
-        (1..=100).for_each(|step| history.push(&now(step * 250, 80.0, Phase::Bonded)));
+        let history: Vec<Now> = (1..=100).map(|step| now(step * 250, 80.0, Phase::Bonded)).collect();
         for line in lines(&history, &last, USUAL_WIDTH.into()) {
             let line = plain(&line);
             assert!(line.chars().count() <= USUAL_WIDTH.into(), "{line}");

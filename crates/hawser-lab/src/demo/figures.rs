@@ -1,13 +1,12 @@
 //! The demo's figures: what is computed from what was received, and how it is told.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::time::Duration;
 
-use hawser_wire::Moment;
 use hawser_wire::traffic::{PingReport, Sample};
 use serde::Serialize;
 
-use super::script::{Bonded, CAPACITY_MBPS, Single};
+use super::script::{Bonded, CAPACITY_MBPS};
 use crate::error::LabError;
 
 /// The stream has recovered when it is as fast as this share of before.
@@ -34,26 +33,19 @@ pub struct Figures {
     pub ping_loaded_ms: f64,
 }
 
-/// From one moment to another. Plain data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub from: Moment,
-    pub to: Moment,
-}
-
 /// Step 5.
-pub(super) fn of(single: &Single, idle: &PingReport, bonded: &Bonded) -> Result<Figures, LabError> {
-    let steady = bonded.steady;
-    let bonded_mbps = bonded.timeline.mbps_between(steady.from, steady.to);
+pub(super) fn of(single_mbps: f64, idle: &PingReport, bonded: &Bonded) -> Result<Figures, LabError> {
+    let [from, to] = bonded.steady;
+    let bonded_mbps = bonded.timeline.mbps_between(from, to);
     let recovered = bonded.timeline.recovered_after(bonded.back, bonded_mbps * RECOVERED_SHARE, RECOVERED_OVER);
     Ok(Figures {
         capacity_mbps: rounded(CAPACITY_MBPS),
-        single_mbps: rounded(single.timeline.mbps_between(single.steady.from, single.steady.to)),
+        single_mbps: rounded(single_mbps),
         bonded_mbps: rounded(bonded_mbps),
         gap_ms: rounded(bonded.timeline.longest_gap(bonded.cut, bonded.end).as_secs_f64() * 1e3),
         recovered_s: recovered.map(|time| rounded(time.as_secs_f64())),
         ping_idle_ms: median("ping_idle_ms", &idle.round_trips())?,
-        ping_loaded_ms: median("ping_loaded_ms", &bonded.ping.round_trips_between(steady.from, steady.to))?,
+        ping_loaded_ms: median("ping_loaded_ms", &bonded.ping.round_trips_between(from, to))?,
     })
 }
 
@@ -86,12 +78,14 @@ impl fmt::Display for Figures {
             ("ping idle", millis(self.ping_idle_ms), "by the tunnel, median"),
             ("ping under load", millis(self.ping_loaded_ms), "beside the bonded stream, median"),
         ];
-        let mut text = String::new();
-        for (name, value, remark) in rows {
-            writeln!(text, "{name:<16}{value:>14}   {remark}")?;
-        }
-        f.write_str(text.trim_end())
+        f.write_str(&table([16, 14], &rows))
     }
+}
+
+/// A line each: a name and a value, which have these widths, and a remark.
+pub(super) fn table([left, right]: [usize; 2], rows: &[(&str, String, &str)]) -> String {
+    let line = |(name, value, remark): &(&str, String, &str)| format!("{name:<left$}{value:>right$}   {remark}");
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -110,9 +104,8 @@ mod tests {
 
     #[test]
     fn json_has_the_contracts_names() {
-        let text = serde_json::to_string(&FIGURES).expect("plain data");
         assert_eq!(
-            text,
+            serde_json::to_string(&FIGURES).expect("plain data"),
             r#"{"capacity_mbps":80.0,"single_mbps":47.89,"bonded_mbps":70.12,"gap_ms":88.0,"recovered_s":0.72,"ping_idle_ms":20.9,"ping_loaded_ms":31.46}"#
         );
     }

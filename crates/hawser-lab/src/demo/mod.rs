@@ -7,7 +7,7 @@
 //!    comes back.
 //! 5. The figures, all from what the server received and when; pings from what the client got back.
 //!
-//! What is seen meanwhile is a [`View`]'s business.
+//! What is seen meanwhile is a `view`'s business.
 
 mod chart;
 mod figures;
@@ -20,19 +20,22 @@ use std::path::Path;
 
 pub use figures::Figures;
 pub use hub::{HubFigures, run_hub};
-pub use view::{Silent, View, for_stdout, restore_terminal};
+pub(crate) use view::restore_terminal;
 
 use crate::cleanup;
 use crate::error::LabError;
 
-/// Runs the demo with this `hawser` executable.
+/// Runs the demo with this `hawser` executable; whether it is shown on standard output meanwhile.
 ///
 /// # Errors
 /// Where it lacks root, a portal does not come to work, or nothing was received.
-pub fn run(program: &Path, view: &mut dyn View) -> Result<Figures, LabError> {
+pub fn run(program: &Path, shown: bool) -> Result<Figures, LabError> {
     cleanup::start()?;
-    let figures = script::play(program, view);
-    view.close();
+    if !shown {
+        return script::play(program, &mut |_| ());
+    }
+    let figures = script::play(program, &mut *view::for_stdout());
+    restore_terminal();
     figures
 }
 

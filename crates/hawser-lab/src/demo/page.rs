@@ -4,6 +4,7 @@
 //!    this host are taken up in the portal's namespace. 3. Traffic goes both ways, and link 1 goes silent and comes
 //!    back, until somebody ends it.
 
+use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 use hawser_portal::api::{Client, Deed};
 use hawser_wire::Namespace;
+use hawser_wire::traffic::Towards;
 
 use super::script;
 use crate::error::LabError;
 use crate::portals::Portals;
-use crate::topology::{Bond, Flow, Over};
+use crate::topology::{Bond, Over};
 
 /// A round: until link 1 goes silent, until it is back, until the next one.
 const UNTIL_CUT: Duration = Duration::from_secs(25);
@@ -28,7 +30,8 @@ pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), Lab
     let bond = Bond::new(&script::plans())?;
     let portals = Portals::start(program, &bond, "")?;
     let link = link(&portals)?;
-    let inside = address_of(&link).ok_or_else(|| refused("its link has no address"))?;
+    let inside = link.strip_prefix("http://").and_then(|rest| rest.split('/').next()?.parse().ok());
+    let inside: SocketAddr = inside.ok_or_else(|| refused("its link has no address"))?;
     let outside = lead_out(&bond.local, inside).map_err(|error| LabError::system("lead page out", error))?;
     tell(&link.replacen(&inside.to_string(), &outside.to_string(), 1));
     loop {
@@ -38,18 +41,13 @@ pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), Lab
 
 /// Step 1.
 fn link(portals: &Portals) -> Result<String, LabError> {
-    let answer = Client::order(portals.local_socket(), Deed::Login)
-        .map_err(|error| LabError::system("ask for page", io::Error::other(error)))?;
+    let answer = Client::order(&portals.local.socket, Deed::Login).map_err(refused)?;
     let link = answer.as_ref().and_then(|answer| answer.get("link")?.as_str().map(str::to_owned));
     link.ok_or_else(|| refused("it has none"))
 }
 
-fn refused(why: &'static str) -> LabError {
+fn refused(why: impl Into<Box<dyn Error + Send + Sync>>) -> LabError {
     LabError::system("ask for page", io::Error::other(why))
-}
-
-fn address_of(link: &str) -> Option<SocketAddr> {
-    link.strip_prefix("http://")?.split('/').next()?.parse().ok()
 }
 
 /// Step 2: where the page is on this host.
@@ -80,7 +78,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 /// Step 3.
 fn round(bond: &Bond) -> Result<(), LabError> {
     let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
-    let transfers = [Flow::Up, Flow::Down].map(|flow| bond.transfer(flow, Over::Tunnel, whole).start());
+    let transfers = [Towards::Server, Towards::Client].map(|to| bond.transfer(to, Over::Tunnel, whole).start());
     thread::sleep(UNTIL_CUT);
     bond.links()[0].black_hole(true)?;
     thread::sleep(CUT_TIME);

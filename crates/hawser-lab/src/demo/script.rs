@@ -5,28 +5,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hawser_wire::traffic::{RunningPing, RunningTcp, Timeline};
+use hawser_wire::traffic::{PingReport, RunningTcp, Timeline, Towards};
 use hawser_wire::{Direction, Moment, Way};
 
-use super::figures::{self, Figures, Window};
-use super::view::{LinkNow, Now, Phase, View};
+use super::figures::{self, Figures};
+use super::view::{Now, Phase, View};
 use crate::error::LabError;
 use crate::portals::Portals;
-use crate::topology::{Bond, Flow, LinkPlan, Over};
+use crate::topology::{Bond, Over};
 
-/// A link of the demo. Constant.
-struct Line {
-    mbps: f64,
-    one_way: Duration,
-}
-
-/// The links: a DSL line and a slower, farther one.
-const LINES: [Line; 2] =
-    [Line { mbps: 50.0, one_way: Duration::from_millis(10) }, Line { mbps: 30.0, one_way: Duration::from_millis(25) }];
+/// The links, their Mbit/s and latencies: a DSL line, and a slower, farther one.
+const LINES: [(f64, Duration); 2] = [(50.0, Duration::from_millis(10)), (30.0, Duration::from_millis(25))];
 /// What waits before a link at most: a usual home router's.
 const QUEUE: Duration = Duration::from_millis(100);
 /// Both links' rates, as they are on the wire, in Mbit/s.
-pub(super) const CAPACITY_MBPS: f64 = LINES[0].mbps + LINES[1].mbps;
+pub(super) const CAPACITY_MBPS: f64 = LINES[0].0 + LINES[1].0;
 
 /// The transfer over link 1, and how much of its start is not counted: slow start and the first full queue.
 const SINGLE_TIME: Duration = Duration::from_secs(6);
@@ -47,34 +40,28 @@ pub(super) const SHOWN: Duration =
     SINGLE_TIME.saturating_add(UNTIL_CUT).saturating_add(CUT_TIME).saturating_add(AFTER_RETURN);
 
 /// The whole demo.
-pub(super) fn play(program: &Path, view: &mut dyn View) -> Result<Figures, LabError> {
+pub(super) fn play(program: &Path, view: &mut View) -> Result<Figures, LabError> {
     let bond = Bond::new(&plans())?;
     let mut stage = Stage { bond: &bond, view, shown: Duration::ZERO };
 
-    let single = stage.single()?;
+    let single_mbps = stage.single()?;
     let _portals = Portals::start(program, &bond, "")?;
     let idle = bond.ping(PING_INTERVAL, IDLE_TIME).run()?;
     let bonded = stage.bonded()?;
-    figures::of(&single, &idle, &bonded)
+    figures::of(single_mbps, &idle, &bonded)
 }
 
 /// What the links are.
-pub(super) fn plans() -> [LinkPlan; 2] {
-    LINES.each_ref().map(|line| LinkPlan::symmetric(&Direction::shaped(line.mbps, line.one_way, QUEUE)))
-}
-
-/// A transfer over link 1 and the part of it that counts. Plain data.
-pub(super) struct Single {
-    pub timeline: Timeline,
-    pub steady: Window,
+pub(super) fn plans() -> [[Direction; 2]; 2] {
+    LINES.map(|(mbps, one_way)| Direction::shaped(mbps, one_way, QUEUE).both_ways())
 }
 
 /// The bonded transfer and when what happened. Plain data.
 pub(super) struct Bonded {
     pub timeline: Timeline,
-    pub ping: hawser_wire::traffic::PingReport,
-    /// Warm, and both links whole.
-    pub steady: Window,
+    pub ping: PingReport,
+    /// From when to when it was warm, and both links whole.
+    pub steady: [Moment; 2],
     pub cut: Moment,
     pub back: Moment,
     pub end: Moment,
@@ -83,26 +70,25 @@ pub(super) struct Bonded {
 /// Where it is played and who looks. One owner.
 struct Stage<'a> {
     bond: &'a Bond,
-    view: &'a mut dyn View,
+    view: &'a mut View,
     /// How much of [`SHOWN`] is over.
     shown: Duration,
 }
 
 impl Stage<'_> {
-    /// Step 2.
-    fn single(&mut self) -> Result<Single, LabError> {
-        let transfer = self.bond.transfer(Flow::Up, Over::LinkOne, SINGLE_TIME).start()?;
+    /// Step 2: what the transfer over link 1 brought, in Mbit/s.
+    fn single(&mut self) -> Result<f64, LabError> {
+        let transfer = self.bond.transfer(Towards::Server, Over::LinkOne, SINGLE_TIME).start()?;
         let start = Moment::now();
         self.show(&transfer, Phase::Single, SINGLE_TIME);
-        let timeline = transfer.finish()?;
-        Ok(Single { timeline, steady: Window { from: start + WARM_UP, to: start + SINGLE_TIME } })
+        Ok(transfer.finish()?.mbps_between(start + WARM_UP, start + SINGLE_TIME))
     }
 
     /// Step 4.
     fn bonded(&mut self) -> Result<Bonded, LabError> {
         let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
-        let transfer = self.bond.transfer(Flow::Up, Over::Tunnel, whole).start()?;
-        let ping: RunningPing = self.bond.ping(PING_INTERVAL, whole).start()?;
+        let transfer = self.bond.transfer(Towards::Server, Over::Tunnel, whole).start()?;
+        let ping = self.bond.ping(PING_INTERVAL, whole).start()?;
         let link = &self.bond.links()[0];
         let start = Moment::now();
         self.show(&transfer, Phase::Bonded, UNTIL_CUT);
@@ -113,9 +99,8 @@ impl Stage<'_> {
         link.black_hole(false)?;
         self.show(&transfer, Phase::Back, AFTER_RETURN);
         let end = Moment::now();
-        let timeline = transfer.finish()?;
-        let ping = ping.finish()?;
-        Ok(Bonded { timeline, ping, steady: Window { from: start + WARM_UP, to: cut }, cut, back, end })
+        let (timeline, ping) = (transfer.finish()?, ping.finish()?);
+        Ok(Bonded { timeline, ping, steady: [start + WARM_UP, cut], cut, back, end })
     }
 
     /// Waits for a time, and tells the view what the server and the links get.
@@ -127,15 +112,13 @@ impl Stage<'_> {
             let to = from + STEP.min(time - (from - begin));
             to.sleep_until();
             let now_carried = self.carried();
-            let rate = |bytes: u64| mbps(bytes, to - from);
-            let links = self.bond.links().iter().zip(now_carried.iter().zip(&carried)).map(|(link, (now, before))| {
-                LinkNow { name: link.name().to_owned(), mbps: rate(now.saturating_sub(*before)) }
-            });
-            let links = links.collect();
-            carried = now_carried.clone();
+            let brought = now_carried.iter().zip(&carried).map(|(now, before)| now.saturating_sub(*before));
+            let links = self.bond.links().iter().zip(brought);
+            let links = links.map(|(link, bytes)| (link.name().to_owned(), mbps(bytes, to - from))).collect();
+            carried = now_carried;
             let received = transfer.progress().mbps_between(from, to);
             self.shown = shown + (to - begin);
-            self.view.step(&Now { phase, at: self.shown, step: to - from, received, links });
+            (self.view)(&Now { phase, at: self.shown, step: to - from, received, links });
             from = to;
         }
     }
@@ -147,7 +130,6 @@ impl Stage<'_> {
 }
 
 /// A rate in Mbit/s.
-#[expect(clippy::cast_precision_loss, reason = "bytes of a fraction of a second")]
 fn mbps(bytes: u64, time: Duration) -> f64 {
     const BITS: f64 = 8.0;
     bytes as f64 * BITS / time.as_secs_f64() / 1e6

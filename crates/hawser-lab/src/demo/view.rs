@@ -4,14 +4,15 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crossterm::cursor::{Hide, MoveToPreviousLine, Show};
+use crossterm::style::Color;
 use crossterm::terminal::{Clear, ClearType};
 use crossterm::{execute, queue};
 
-use super::chart::{self, History};
+use super::chart;
 
 /// What is going on. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(super) enum Phase {
     /// One transfer over link 1, without a tunnel.
     Single,
     /// Over both.
@@ -23,30 +24,20 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// In a few words.
-    pub(super) const fn words(self) -> &'static str {
+    /// In a few words, the colour of its bars, and the mark below where they begin.
+    pub(super) const fn look(self) -> (&'static str, Color, char) {
         match self {
-            Self::Single => "link 1 alone, no tunnel",
-            Self::Bonded => "bonded",
-            Self::Cut => "bonded, link 1 silently cut",
-            Self::Back => "bonded, link 1 back",
+            Self::Single => ("link 1 alone, no tunnel", Color::Blue, '1'),
+            Self::Bonded => ("bonded", Color::Green, '2'),
+            Self::Cut => ("bonded, link 1 silently cut", Color::Yellow, '×'),
+            Self::Back => ("bonded, link 1 back", Color::Green, '↑'),
         }
     }
 }
 
-/// A link in the last step. Plain data.
-#[derive(Clone, Debug)]
-pub struct LinkNow {
-    /// Its name.
-    pub name: String,
-    /// What it brought towards the server, headers and all.
-    pub mbps: f64,
-}
-
 /// A step of the demo. Plain data.
 #[derive(Clone, Debug)]
-pub struct Now {
-    /// What is going on.
+pub(super) struct Now {
     pub phase: Phase,
     /// Time shown so far.
     pub at: Duration,
@@ -54,81 +45,51 @@ pub struct Now {
     pub step: Duration,
     /// What the server received in it, in Mbit/s.
     pub received: f64,
-    /// What each link brought.
-    pub links: Vec<LinkNow>,
+    /// Each link's name, and what it brought towards the server, headers and all, in Mbit/s.
+    pub links: Vec<(String, f64)>,
 }
 
-/// Somebody who looks.
-pub trait View {
-    /// A step is over.
-    fn step(&mut self, now: &Now);
-    /// There is nothing more to see. May be called without a step before.
-    fn close(&mut self);
-}
+/// Somebody who looks, and is told each step that is over.
+pub(super) type View = dyn FnMut(&Now);
 
-/// The view for standard output: a chart on a terminal, else lines.
-#[must_use]
-pub fn for_stdout() -> Box<dyn View> {
-    if io::stdout().is_terminal() { Box::<Chart>::default() } else { Box::<Lines>::default() }
-}
-
-/// Nobody looks. No state.
-#[derive(Debug, Default)]
-pub struct Silent;
-
-impl View for Silent {
-    fn step(&mut self, _now: &Now) {}
-    fn close(&mut self) {}
-}
-
-/// Plain lines, one a second. Starts before the first; one owner.
-#[derive(Debug, Default)]
-pub struct Lines {
-    told: Option<(Phase, u64)>,
-}
-
-impl View for Lines {
-    fn step(&mut self, now: &Now) {
-        let second = (now.phase, now.at.as_secs());
-        if self.told == Some(second) {
-            return;
-        }
-        self.told = Some(second);
-        // Where nobody reads any more there is nobody to tell.
-        let _ = writeln!(io::stdout(), "{}", line(now));
+/// The view for standard output: a chart on a terminal, else plain lines, one a second.
+pub(super) fn for_stdout() -> Box<View> {
+    if io::stdout().is_terminal() {
+        let mut chart = Chart::default();
+        return Box::new(move |now: &Now| chart.step(now));
     }
-
-    fn close(&mut self) {}
+    let mut told = None;
+    Box::new(move |now: &Now| {
+        let second = Some((now.phase, now.at.as_secs()));
+        if told != second {
+            told = second;
+            // Where nobody reads any more there is nobody to tell.
+            let _ = writeln!(io::stdout(), "{}", line(now));
+        }
+    })
 }
 
 fn line(now: &Now) -> String {
-    let links: Vec<String> = now.links.iter().map(|link| format!("{} {:.1}", link.name, link.mbps)).collect();
-    let (at, received) = (now.at.as_secs_f64(), now.received);
-    format!("{at:5.1} s  {received:6.1} Mbit/s  {}  ({})", links.join("  "), now.phase.words())
+    let links: Vec<String> = now.links.iter().map(|(name, mbps)| format!("{name} {mbps:.1}")).collect();
+    let (at, received, (words, ..)) = (now.at.as_secs_f64(), now.received, now.phase.look());
+    format!("{at:5.1} s  {received:6.1} Mbit/s  {}  ({words})", links.join("  "))
 }
 
 /// A chart that is drawn again in its place. Starts empty; one owner.
-#[derive(Debug, Default)]
-pub struct Chart {
-    history: History,
+#[derive(Default)]
+struct Chart {
+    history: Vec<Now>,
     lines: u16,
 }
 
-impl View for Chart {
+impl Chart {
     fn step(&mut self, now: &Now) {
-        self.history.push(now);
+        self.history.push(now.clone());
         let width = crossterm::terminal::size().map_or(chart::USUAL_WIDTH, |(columns, _)| columns);
         // A terminal that is gone is no reason to stop.
         let _ = self.draw(&chart::lines(&self.history, now, width.into()));
     }
 
-    fn close(&mut self) {
-        restore_terminal();
-        self.lines = 0;
-    }
-}
-
-impl Chart {
     fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         queue!(out, Hide)?;
@@ -145,7 +106,7 @@ impl Chart {
 }
 
 /// Shows the cursor again, which a chart hides; harmless without one.
-pub fn restore_terminal() {
+pub(crate) fn restore_terminal() {
     if io::stdout().is_terminal() {
         // A terminal that is gone needs no cursor.
         let _ = execute!(io::stdout(), Show);
@@ -158,13 +119,12 @@ mod tests {
 
     #[test]
     fn a_line_tells_the_step() {
-        let link = |name: &str, mbps| LinkNow { name: name.to_owned(), mbps };
         let now = Now {
             phase: Phase::Cut,
             at: Duration::from_millis(14_250),
             step: Duration::from_millis(250),
             received: 27.04,
-            links: vec![link("link1", 0.0), link("link2", 29.6)],
+            links: vec![("link1".to_owned(), 0.0), ("link2".to_owned(), 29.6)],
         };
         assert_eq!(line(&now), " 14.2 s    27.0 Mbit/s  link1 0.0  link2 29.6  (bonded, link 1 silently cut)");
     }

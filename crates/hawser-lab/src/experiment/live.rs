@@ -16,14 +16,14 @@ use std::thread;
 use std::time::Duration;
 
 use hawser_wire::traffic::Ping;
-use hawser_wire::{Moment, Watch};
+use hawser_wire::{Moment, Namespace, Watch};
 
-use super::measure::{self, Carried, Meter, SIGNALS, Sends, Signals, When};
+use super::measure::{self, Carried, Meter, SIGNALS, Signals, When};
 use super::{Findings, Planned, Series, SeriesKey};
 use crate::contender::{Contender, Offer};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
-use crate::stage::{Stage, Timeline};
+use crate::stage::{Bystander, Ends, Stage, Timeline};
 use crate::workload::{self, Beside, Ground, Workload};
 
 /// Between a contender's coming up and what is done with it: late answers and path probes have come by then.
@@ -43,29 +43,26 @@ const START: &str = "start_ms";
 const START_PING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_secs(30));
 
 /// Makes what is planned.
-pub type Make<P, M> = Box<dyn Fn(&P) -> Result<Box<M>, LabError>>;
+type Make<P, M> = Box<dyn Fn(&P) -> Result<Box<M>, LabError>>;
 
 /// Executes runs of a scenario. Plain data, and who makes contenders and workloads.
 pub struct Live<'s> {
     scenario: &'s Scenario,
     make_contender: Make<ContenderPlan, dyn Contender>,
     make_workload: Make<WorkloadPlan, dyn Workload>,
-    wants_signals: bool,
-    wants_idle: bool,
-    wants_start: bool,
+    shown: BTreeSet<&'s str>,
     captures: Option<PathBuf>,
 }
 
 impl<'s> Live<'s> {
-    /// Of a scenario, with these contenders and workloads.
-    ///
-    /// # Errors
-    /// Where a contender or workload is planned that means nothing. One that is missing is no error: its runs are
-    /// skipped.
+    /// Of a scenario, with these contenders and workloads. A capture file of each series is kept in the folder that is
+    /// given, where packets are looked at. It is an error where a contender or workload is planned that means nothing;
+    /// one that is missing is none: its runs are skipped.
     pub fn new(
         scenario: &'s Scenario,
         make_contender: Make<ContenderPlan, dyn Contender>,
         make_workload: Make<WorkloadPlan, dyn Workload>,
+        captures: Option<PathBuf>,
     ) -> Result<Self, LabError> {
         let unless_missing = |error| if matches!(error, LabError::Missing { .. }) { Ok(()) } else { Err(error) };
         for contender in &scenario.contenders {
@@ -74,23 +71,10 @@ impl<'s> Live<'s> {
         for workload in &scenario.workloads {
             make_workload(workload).map(drop).or_else(unless_missing)?;
         }
-        let shown = shown(scenario);
-        let wants_signals = shown.iter().any(|metric| SIGNALS.contains(metric));
-        let wants_idle = shown.contains(ADDED);
-        let wants_start = shown.contains(START);
-        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle, wants_start, captures: None })
-    }
-
-    /// Keeps a capture file of each series in this folder, where packets are looked at.
-    #[must_use]
-    pub fn keeping(self, captures: PathBuf) -> Self {
-        Self { captures: Some(captures), ..self }
+        Ok(Self { scenario, make_contender, make_workload, shown: shown(scenario), captures })
     }
 
     /// Executes a run: steps 1 and 4.
-    ///
-    /// # Errors
-    /// What failed of it, or is missing.
     pub fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let mut contender = (self.make_contender)(series.contender)?;
@@ -108,12 +92,10 @@ impl<'s> Live<'s> {
     /// Step 1: the contender up, and after how many milliseconds a ping between the hosts was answered, where that is
     /// shown.
     fn up(&self, contender: &mut dyn Contender, stage: &Stage) -> Result<(Offer, Option<f64>), LabError> {
-        if !self.wants_start {
+        if !self.shown.contains(START) {
             return Ok((contender.up(stage)?, None));
         }
-        let (interval, duration) = START_PING;
-        let ping = Ping { from: stage.client.clone(), destination: stage.hosts.server, interval, duration };
-        let (ping, begun) = (ping.start()?, Moment::now());
+        let (ping, begun) = (ping(&stage.client, stage.hosts, START_PING).start()?, Moment::now());
         let offer = contender.up(stage)?;
         ping.stop();
         let answers = ping.finish()?.echoes;
@@ -131,9 +113,12 @@ impl<'s> Live<'s> {
     ) -> Result<Findings, LabError> {
         let (plan, events) = (&planned.series.workload, &planned.series.events);
         let ground = ground(stage, offer, plan.duration, planned.seed);
-        let idle = if self.wants_idle { idle(&ground)? } else { None };
+        // The median round trip, in milliseconds; none where nobody answers.
+        let idle = || ping(&stage.client, offer.ends, IDLE_PING).run().map(|pings| pings.round_trips().median());
+        let idle = self.shown.contains(ADDED).then(idle).transpose()?.flatten();
         let signals = || Watch::start(&stage.client, Signals::new(offer.ends, offer.socket));
-        let watch = self.wants_signals.then(signals).transpose()?;
+        let wants_signals = SIGNALS.iter().any(|metric| self.shown.contains(*metric));
+        let watch = wants_signals.then(signals).transpose()?;
         let meter = Meter::of(&offer.programs);
         workload.prepare(&ground)?;
 
@@ -170,7 +155,7 @@ impl<'s> Live<'s> {
 /// Step 3: adds what links and programs say to what the workload found.
 fn judge(findings: &mut Findings, series: &Series<'_>, names: &[&str], carried: &Carried, after: Duration) {
     let events = &series.events;
-    let bytes = measure::application_bytes(findings, carried.time(), after);
+    let bytes = measure::application_bytes(findings, carried.time, after);
     if let Some(percent) = measure::overhead(carried, findings) {
         findings.metrics.insert("overhead_percent".to_owned(), percent);
     }
@@ -178,7 +163,7 @@ fn judge(findings: &mut Findings, series: &Series<'_>, names: &[&str], carried: 
     let (goodput, lost) = (fine(measure::FINE), fine(measure::LOST));
     findings.add(measure::recovery(goodput.as_ref(), events));
     findings.add(measure::lost(lost.as_ref(), events));
-    let sends = Sends::of(&series.workload.options);
+    let sends = measure::sends(&series.workload.options);
     findings.add(measure::carried(names, carried, sends, after));
     findings.add(measure::handed(names, carried, events));
     findings.add(measure::links_recovery(carried, events, sends));
@@ -186,23 +171,18 @@ fn judge(findings: &mut Findings, series: &Series<'_>, names: &[&str], carried: 
     findings.add(measure::capacity(series.case, events, &series.workload, findings));
 }
 
-/// The median round trip without load, in milliseconds; none where nobody answers.
-fn idle(ground: &Ground) -> Result<Option<f64>, LabError> {
-    let (interval, duration) = IDLE_PING;
-    let ping = Ping { from: ground.client.clone(), destination: ground.ends.server, interval, duration };
-    Ok(ping.run()?.round_trips().median())
+fn ping(client: &Namespace, ends: Ends, (interval, duration): (Duration, Duration)) -> Ping {
+    Ping { from: client.clone(), destination: ends.server, interval, duration }
 }
 
 fn ground(stage: &Stage, offer: &Offer, duration: Duration, seed: u64) -> Ground {
-    let beside = stage.bystanders.iter();
+    let beside = |one: &Bystander| Beside { name: one.name.clone(), host: one.host.clone(), ends: one.ends };
     Ground {
         client: stage.client.clone(),
         server: stage.server.clone(),
         ends: offer.ends,
         socket: offer.socket,
-        bystanders: beside
-            .map(|one| Beside { name: one.name.clone(), host: one.host.clone(), ends: one.ends })
-            .collect(),
+        bystanders: stage.bystanders.iter().map(beside).collect(),
         duration,
         seed,
     }

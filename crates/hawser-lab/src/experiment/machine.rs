@@ -47,19 +47,16 @@ const NOT_FOUND: i32 = 127;
 const UNKNOWN: &str = "unknown";
 
 /// Where and with what results were found. Plain data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Hawser's version.
     pub hawser: String,
     /// The repository's commit, where it was run within one.
     #[serde(default)]
     pub commit: String,
-    /// The command.
     #[serde(default)]
     pub command: String,
     /// The beginning of the SHA-256 of each executable that added runs.
     pub builds: BTreeSet<String>,
-    /// The kernel's release.
     pub kernel: String,
     /// As the processor calls itself.
     pub processor: String,
@@ -82,13 +79,10 @@ pub struct Machine {
 
 impl Machine {
     /// This machine, now, with this `hawser` executable.
-    ///
-    /// # Errors
-    /// Where the executable cannot be read.
     pub fn here(program: &Path, scenario: &Scenario, quick: bool) -> Result<Self, LabError> {
         let reading = |error| LabError::system(format!("read {}", program.display()), error);
         let build = hash(&fs::read(program).map_err(reading)?);
-        let (processor, processors) = processors(&proc("cpuinfo"));
+        let (processor, processors) = processors(&proc("cpuinfo").unwrap_or_default());
         let kinds: BTreeSet<&str> = scenario.contenders.iter().map(|contender| contender.kind.as_str()).collect();
         let kinds = &kinds | &scenario.workloads.iter().map(|workload| workload.kind.as_str()).collect();
         let programs = PROGRAMS.iter().filter(|(kind, _)| kinds.contains(kind));
@@ -98,7 +92,7 @@ impl Machine {
             commit: commit(),
             command: command(std::env::args()),
             builds: BTreeSet::from([build]),
-            kernel: proc("sys/kernel/osrelease"),
+            kernel: proc("sys/kernel/osrelease").unwrap_or_default(),
             processor,
             processors,
             sysctls: SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), setting(name)?))).collect(),
@@ -140,15 +134,14 @@ fn hash(bytes: &[u8]) -> String {
     hex(&digest(&SHA256, bytes).as_ref()[..BUILD_BYTES])
 }
 
-/// A file below /proc, without its last line's end; nothing where there is none.
-fn proc(path: &str) -> String {
-    fs::read_to_string(Path::new("/proc").join(path)).unwrap_or_default().trim().to_owned()
+/// A file below /proc, without its last line's end; none where there is none.
+fn proc(path: &str) -> Option<String> {
+    Some(fs::read_to_string(Path::new("/proc").join(path)).ok()?.trim().to_owned())
 }
 
 /// A kernel setting; none where this kernel does not have it.
 fn setting(name: &str) -> Option<String> {
-    let text = fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    Some(proc(&format!("sys/{name}"))?.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// What the processor is called, and how many there are. Source: proc_cpuinfo(5).

@@ -1,7 +1,7 @@
 //! Runs, and what is kept of them: everything that a report is made from.
 //!
 //! 1. [`Series`] are what a scenario asks for; [`plan`] says which run is next.
-//! 2. [`conduct`] executes them one after the other, most as [`Live`] does: network, contender, workload, measures.
+//! 2. [`run()`] executes them one after the other, most as [`Live`] does: network, contender, workload, measures.
 //!    [`executor`] knows who executes the others.
 //! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on.
 
@@ -10,25 +10,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 mod live;
 mod machine;
-pub(crate) mod measure;
+mod measure;
 mod plan;
 mod progress;
 mod run;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
-mod whole;
 
-pub use live::{Live, Make};
-pub use machine::Machine;
-pub use plan::{Choice, Left, Planned, Series};
+pub use plan::{Choice, Planned, Series};
 pub use progress::Progress;
-pub use run::{Summary, Watcher, conduct};
-pub use store::Store;
-pub(crate) use whole::CAPTURES;
-pub use whole::{Execute, executor, run};
+pub(crate) use run::CAPTURES;
+pub use run::{Summary, executor, run};
 
+use live::Live;
+use machine::Machine;
 use serde::{Deserialize, Serialize};
+use store::Store;
 
 use crate::error::LabError;
 use crate::text::told;
@@ -113,7 +111,6 @@ pub struct Line {
 
 impl Line {
     /// The values of the steps that begin at this time or later.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to the line's length")]
     pub(crate) fn from(&self, time: Duration) -> &[f64] {
         // What lies within a rounding error of a step's begin is in it.
         let first = (time.as_secs_f64() / self.step_s - 1e-6).max(0.0).ceil() as usize;

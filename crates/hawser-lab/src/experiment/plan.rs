@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
 
 use super::{Outcome, Run, SeriesKey};
+use crate::report::statistics;
 use crate::scenario::{Case, ContenderPlan, Event, Repeat, Scenario, WorkloadPlan};
 
 /// How often a repetition is tried before it counts as lost.
@@ -85,7 +86,8 @@ impl<'s> Series<'s> {
     ) -> Self {
         let whole = workload.duration;
         let duration = if choice.quick { whole.min(scenario.repeat.quick) } else { whole };
-        let earlier = |at: Duration| if duration == whole { at } else { at.mul_f64(share(duration, whole)) };
+        let share = || duration.as_secs_f64() / whole.as_secs_f64();
+        let earlier = |at: Duration| if duration == whole { at } else { at.mul_f64(share()) };
         let chosen = scenario.events.iter().filter(|event| case.events.contains(&event.name));
         let mut events: Vec<Event> = chosen.map(|event| Event { at: earlier(event.at), ..event.clone() }).collect();
         events.sort_by_key(|event| event.at);
@@ -124,23 +126,14 @@ impl<'s> Series<'s> {
     }
 }
 
-/// A part of a whole; all of it where the whole is nothing.
-fn share(part: Duration, whole: Duration) -> f64 {
-    if whole.is_zero() { 1.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
-}
-
 /// The standard deviation over the mean of a figure; none where it was found less than twice, or is zero.
 fn spread(runs: &[&Run], metric: &str) -> Option<f64> {
     let figure = |run: &&Run| match &run.outcome {
         Outcome::Found(findings) => findings.metrics.get(metric).copied(),
         Outcome::Skipped(_) | Outcome::Failed(_) => None,
     };
-    let values: Vec<f64> = runs.iter().filter_map(figure).collect();
-    #[expect(clippy::cast_precision_loss, reason = "a handful of runs")]
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1 && mean != 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean.abs())
+    let all = statistics::Summary::of(&runs.iter().filter_map(figure).collect::<Vec<_>>())?;
+    all.deviation.filter(|_| all.mean != 0.0).map(|deviation| deviation / all.mean.abs())
 }
 
 /// Step 2: the next run, by what was run so far; none where all are done.
@@ -196,6 +189,7 @@ pub fn left(all: &[Series<'_>], runs: &[Run], repeat: &Repeat) -> Left {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::Findings;
     use super::super::tests::{failed, found, run_of, scenario};
     use super::*;
 
@@ -283,7 +277,7 @@ mod tests {
 
     #[test]
     fn without_the_figure_the_least_number_is_enough() {
-        let runs = played(Choice::default(), &|_, _| Outcome::Found(super::super::Findings::default()));
+        let runs = played(Choice::default(), &|_, _| Outcome::Found(Findings::default()));
         assert_eq!(runs.len(), 9);
     }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Left, Outcome, Planned, Run, SeriesKey, Watcher};
+use super::plan::Left;
+use super::run::Watcher;
+use super::{Outcome, Planned, Run, SeriesKey};
 use crate::scenario::Scenario;
 
 /// How often the bar is drawn, so that the time goes on during a run.
@@ -36,11 +38,7 @@ impl Default for Progress {
 
 impl Progress {
     fn say(&self, line: &str) {
-        if self.is_terminal {
-            self.bar.suspend(|| eprintln!("{line}"));
-        } else {
-            eprintln!("{line}");
-        }
+        self.bar.suspend(|| eprintln!("{line}"));
     }
 
     fn show(&self) {
@@ -64,7 +62,8 @@ impl Watcher for Progress {
     }
 
     fn run_begins(&mut self, planned: &Planned<'_>) {
-        self.now = format!("{}, run {}", names(&planned.series.key), planned.repetition + 1);
+        let SeriesKey { case, contender, workload, .. } = &planned.series.key;
+        self.now = format!("{case}, {contender}, {workload}, run {}", planned.repetition + 1);
         self.show();
     }
 
@@ -90,10 +89,6 @@ fn count(runs: u32) -> String {
     if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }
 
-fn names(key: &SeriesKey) -> String {
-    format!("{}, {}, {}", key.case, key.contender, key.workload)
-}
-
 /// What came of a run, in a few words.
 fn words(outcome: &Outcome, metric: &str) -> String {
     match outcome {
@@ -108,6 +103,7 @@ fn words(outcome: &Outcome, metric: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Findings;
     use super::super::tests::{failed, found};
     use super::*;
 
@@ -120,7 +116,7 @@ mod tests {
     fn an_outcome_is_told_in_a_few_words() {
         let table = [
             (found(93.456), "goodput_mbps 93.46"),
-            (Outcome::Found(super::super::Findings::default()), "measured"),
+            (Outcome::Found(Findings::default()), "measured"),
             (Outcome::Skipped("openvpn is not installed".to_owned()), "skipped: openvpn is not installed"),
             (failed("no route"), "failed: no route"),
         ];

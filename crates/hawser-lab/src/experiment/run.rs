@@ -1,16 +1,24 @@
-//! A scenario's runs, from the first to the last.
+//! A scenario's runs, from the first to the last, with their results in a folder.
 //!
 //! 1. The next run is chosen by what was run so far, in this process or one before it.
-//! 2. It is executed, and what came of it is kept before anything else happens.
+//! 2. It is executed ([`executor`] knows by whom), and what came of it is kept before anything else happens.
 //! 3. Until every series is done.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::plan::{self, Choice, Left, Planned, Series};
-use super::store::Store;
-use super::{Outcome, Run, SeriesKey, seconds_since_1970};
+use super::{Findings, Live, Machine, Outcome, Run, SeriesKey, Store, seconds_since_1970};
+use crate::contender::{self, Programs};
 use crate::error::LabError;
 use crate::scenario::Scenario;
+use crate::{probe, scion_bench, shila, workload};
+
+/// The folder of captures within that of results.
+pub(crate) const CAPTURES: &str = "captures";
+
+/// Executes a scenario's runs: one at a time, or they measure each other.
+pub type Execute<'s> = Box<dyn Fn(&Planned<'_>) -> Result<Findings, LabError> + 's>;
 
 /// Who is told how it goes. Called in this order from one thread: once, then twice a run.
 pub trait Watcher {
@@ -33,11 +41,50 @@ pub struct Summary {
     pub failed: Vec<(SeriesKey, String)>,
 }
 
-/// Runs what is left of a scenario.
+/// Who executes a scenario's runs, whose results are kept in this folder.
 ///
 /// # Errors
-/// Where results cannot be kept. A run that fails is a result.
-pub fn conduct(
+/// Where a contender or workload is planned that means nothing.
+pub fn executor<'s>(scenario: &'s Scenario, dir: &Path, programs: &Programs) -> Result<Execute<'s>, LabError> {
+    if scion_bench::is_ours(scenario) {
+        let bench = scion_bench::Bench::new(scenario, programs)?;
+        return Ok(Box::new(move |planned| bench.run(planned)));
+    }
+    if probe::is_ours(scenario) {
+        let bench = probe::Bench::new(scenario, programs)?;
+        return Ok(Box::new(move |planned| bench.run(planned)));
+    }
+    if shila::is_ours(scenario) {
+        let bench = shila::Bench::new(scenario, programs)?;
+        return Ok(Box::new(move |planned| bench.run(planned)));
+    }
+    let made_of = programs.clone();
+    let make_contender = move |plan: &_| contender::make(plan, &made_of);
+    let captures = Some(dir.join(CAPTURES));
+    let live = Live::new(scenario, Box::new(make_contender), Box::new(workload::make), captures)?;
+    Ok(Box::new(move |planned| live.run(planned)))
+}
+
+/// Runs what a folder does not hold yet of a scenario.
+///
+/// # Errors
+/// [`LabError::Others`] where the folder holds something else; and where a contender or workload is planned that means
+/// nothing, or results cannot be kept. A run that fails is a result.
+pub fn run(
+    scenario: &Scenario,
+    choice: Choice,
+    dir: &Path,
+    programs: &Programs,
+    watcher: &mut dyn Watcher,
+) -> Result<Summary, LabError> {
+    let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
+    let execute = executor(scenario, dir, programs)?;
+    let mut store = Store::open(dir, scenario, &machine)?;
+    conduct(scenario, choice, &mut store, &mut |planned| execute(planned).into(), watcher)
+}
+
+/// Steps 1 to 3.
+fn conduct(
     scenario: &Scenario,
     choice: Choice,
     store: &mut Store,
@@ -46,7 +93,8 @@ pub fn conduct(
 ) -> Result<Summary, LabError> {
     let (all, repeat) = (Series::all(scenario, choice), choice.apply(&scenario.repeat));
     watcher.begins(scenario, plan::left(&all, store.runs(), &repeat));
-    let mut beside = Beside::default();
+    // What runs take beside their workloads: building, settling, removing.
+    let (mut beside, mut runs) = (Duration::ZERO, 0_u32);
     while let Some(planned) = plan::next(&all, store.runs(), &repeat) {
         watcher.run_begins(&planned);
         let (started, begun) = (seconds_since_1970(), Instant::now());
@@ -54,32 +102,15 @@ pub fn conduct(
             Outcome::Found(findings) => Outcome::Found(findings.finite()),
             outcome => outcome,
         };
-        beside.add(begun.elapsed().saturating_sub(planned.series.workload.duration));
+        beside += begun.elapsed().saturating_sub(planned.series.workload.duration);
+        runs += 1;
         let Planned { series, repetition, seed } = planned;
         let run = Run { series: series.key.clone(), repetition, seed, started, outcome };
         store.append(run.clone())?;
         let left = plan::left(&all, store.runs(), &repeat);
-        watcher.run_ended(&run, left, left.time + beside.mean() * left.runs);
+        watcher.run_ended(&run, left, left.time + beside / runs * left.runs);
     }
     Ok(Summary::of(&all, store.runs()))
-}
-
-/// What runs take beside their workloads: building, settling, removing. Starts unknown.
-#[derive(Debug, Default)]
-struct Beside {
-    sum: Duration,
-    runs: u32,
-}
-
-impl Beside {
-    fn add(&mut self, time: Duration) {
-        self.sum += time;
-        self.runs += 1;
-    }
-
-    fn mean(&self) -> Duration {
-        self.sum.checked_div(self.runs).unwrap_or_default()
-    }
 }
 
 impl Summary {
@@ -97,20 +128,18 @@ impl Summary {
         }
         summary
     }
-
-    /// Whether every series was measured or skipped.
-    #[must_use]
-    pub fn is_ok(&self) -> bool {
-        self.failed.is_empty()
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{failed, found, machine, scenario};
+    use std::collections::BTreeSet;
+
+    use tempfile::TempDir;
+
+    use super::super::tests::{failed, found, scenario, store};
     use super::*;
 
-    /// Notes what it is told.
+    /// What it was told.
     #[derive(Default)]
     struct Notes {
         at_first: Left,
@@ -133,63 +162,61 @@ mod tests {
         }
     }
 
+    /// Runs what is left in a folder, each as often as `repetitions` says or the scenario does.
+    fn conducted(
+        folder: &TempDir,
+        repetitions: Option<u32>,
+        mut execute: impl FnMut(&Planned<'_>) -> Outcome,
+    ) -> (Summary, Notes) {
+        let (choice, mut notes) = (Choice { repetitions, quick: false }, Notes::default());
+        let summary = conduct(&scenario(), choice, &mut store(folder.path()), &mut execute, &mut notes);
+        (summary.expect("it runs"), notes)
+    }
+
     #[test]
     fn an_interrupted_experiment_goes_on_where_it_stopped() {
         let folder = tempfile::tempdir().expect("a folder");
-        let open = || Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
         let interrupted = std::panic::catch_unwind(|| {
             let mut runs = 0;
-            let mut execute = |_: &Planned<'_>| {
+            conducted(&folder, None, |_| {
                 runs += 1;
                 assert!(runs <= 4, "interrupted in its fifth run");
                 found(90.0)
-            };
-            conduct(&scenario(), Choice::default(), &mut open(), &mut execute, &mut Notes::default())
+            })
         });
         assert!(interrupted.is_err());
-        let (mut notes, mut again) = (Notes::default(), Vec::new());
-        let mut execute = |planned: &Planned<'_>| {
-            again.push((planned.series.key.clone(), planned.repetition));
+        let mut again = 0;
+        let (summary, notes) = conducted(&folder, None, |_| {
+            again += 1;
             found(90.0)
-        };
-        let summary = conduct(&scenario(), Choice::default(), &mut open(), &mut execute, &mut notes).expect("it runs");
-        assert_eq!((summary.found, summary.is_ok()), (9, true));
-        assert_eq!((notes.at_first.runs, notes.begun, again.len()), (5, 5, 5));
+        });
+        assert_eq!((summary.found, summary.failed.len()), (9, 0));
+        assert_eq!((notes.at_first.runs, notes.begun, again), (5, 5, 5));
         assert_eq!(notes.left, [4, 3, 2, 1, 0]);
-        let store = open();
-        let mut all: Vec<_> = store.runs().iter().map(|run| (run.series.clone(), run.repetition)).collect();
-        all.sort();
-        all.dedup();
+        let all: BTreeSet<_> =
+            store(folder.path()).runs().iter().map(|run| (run.series.clone(), run.repetition)).collect();
         assert_eq!(all.len(), 9, "each once");
-        drop(store);
-        let mut nothing = |_: &Planned<'_>| -> Outcome { panic!("all is done") };
-        let summary = conduct(&scenario(), Choice::default(), &mut open(), &mut nothing, &mut notes);
-        assert_eq!(summary.expect("it is done").found, 9);
+        assert_eq!(conducted(&folder, None, |_| panic!("all is done")).0.found, 9);
     }
 
     #[test]
     fn more_repetitions_are_added_to_what_is_there() {
         let folder = tempfile::tempdir().expect("a folder");
         for (repetitions, expected) in [(2, 6), (3, 9), (2, 9)] {
-            let mut store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
-            let choice = Choice { repetitions: Some(repetitions), quick: false };
-            let mut execute = |_: &Planned<'_>| found(90.0);
-            conduct(&scenario(), choice, &mut store, &mut execute, &mut Notes::default()).expect("it runs");
-            assert_eq!(store.runs().len(), expected);
+            conducted(&folder, Some(repetitions), |_| found(90.0));
+            assert_eq!(store(folder.path()).runs().len(), expected);
         }
     }
 
     #[test]
     fn a_summary_names_what_failed_and_what_was_skipped() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
-        let mut execute = |planned: &Planned<'_>| match planned.series.key.case.as_str() {
+        let (summary, _) = conducted(&folder, None, |planned| match planned.series.key.case.as_str() {
             "B" => failed("it is broken"),
             _ if planned.series.key.contender == "tcp" => Outcome::Skipped("not installed".to_owned()),
             _ => found(90.0),
-        };
-        let summary = conduct(&scenario(), Choice::default(), &mut store, &mut execute, &mut Notes::default());
-        let Summary { found, skipped, failed } = summary.expect("it runs");
+        });
+        let Summary { found, skipped, failed } = summary;
         assert_eq!((found, skipped.len(), failed.len()), (3, 1, 1));
         assert_eq!((skipped[0].1.as_str(), failed[0].1.as_str()), ("not installed", "it is broken"));
     }
@@ -197,11 +224,8 @@ mod tests {
     #[test]
     fn figures_that_json_cannot_say_are_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
-        let mut execute = |_: &Planned<'_>| found(f64::NAN);
-        let choice = Choice { repetitions: Some(1), quick: false };
-        conduct(&scenario(), choice, &mut store, &mut execute, &mut Notes::default()).expect("it runs");
-        drop(store);
-        Store::open(folder.path(), &scenario(), &machine()).expect("it is read again");
+        conducted(&folder, Some(1), |_| found(f64::NAN));
+        // It is read again.
+        store(folder.path());
     }
 }

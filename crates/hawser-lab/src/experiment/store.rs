@@ -9,16 +9,14 @@
 //!
 //! 1. [`Store::open`] makes the folder, or takes up one of the same scenario and version. A line that a kill cut short
 //!    goes.
-//! 2. [`Store::append`] adds a run, and returns once the disk has it. The CSV file follows, and is made anew at each
-//!    start.
+//! 2. [`Store::append`] adds a run, and returns once the disk has it; the first notes which build and commit it is of.
+//!    The CSV file follows, and is made anew at each start.
 //!
 //! Reports read the folder by themselves (`report::results`).
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
-
-use rustix::fs::{FlockOperation, flock};
 
 use super::{Machine, Outcome, Run};
 use crate::error::LabError;
@@ -42,51 +40,43 @@ pub struct Store {
     lines_path: PathBuf,
     rows: csv::Writer<File>,
     rows_path: PathBuf,
+    /// What the machine's file is to say before this process adds a run; none once it does.
+    mixed: Option<(PathBuf, Machine)>,
 }
 
 /// A file that this process alone writes to, until it goes.
 #[derive(Debug)]
 struct Locked(File);
 
-impl Locked {
-    fn new(file: File) -> rustix::io::Result<Self> {
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self(file))
-    }
-}
-
 /// A child that another thread has forked, and that has not begun its program yet, would hold the lock for a moment
 /// longer.
 impl Drop for Locked {
     fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        let _ = self.0.unlock();
     }
 }
 
 impl Store {
-    /// Step 1.
-    ///
-    /// # Errors
-    /// [`LabError::Others`] where the folder holds results of something else or another process writes there, and where
-    /// a file cannot be read or written.
+    /// Step 1. [`LabError::Others`] where the folder holds results of something else or another process writes there.
     pub fn open(dir: &Path, scenario: &Scenario, machine: &Machine) -> Result<Self, LabError> {
         fs::create_dir_all(dir).map_err(|error| fault("make", dir, error))?;
         let lines_path = dir.join(RUNS);
         let options = File::options().read(true).append(true).create(true).open(&lines_path);
         let lines = options.map_err(|error| fault("open", &lines_path, error))?;
-        let lines = Locked::new(lines).map_err(|error| match error {
-            rustix::io::Errno::WOULDBLOCK => others(dir, "another hawser writes there"),
-            error => fault("lock", &lines_path, error),
+        lines.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => others(dir, "another hawser writes there"),
+            TryLockError::Error(error) => fault("lock", &lines_path, error),
         })?;
+        let lines = Locked(lines);
         let text = fs::read_to_string(&lines_path).map_err(|error| fault("read", &lines_path, error))?;
         let runs = parse(&lines_path, &text)?;
         // What comes after the last line's end was cut short.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         lines.0.set_len(whole as u64).map_err(|error| fault("shorten", &lines_path, error))?;
-        claim(dir, scenario, machine, !runs.is_empty())?;
+        let mixed = claim(dir, scenario, machine, !runs.is_empty())?.map(|mixed| (dir.join(MACHINE), mixed));
         let rows_path = dir.join(FIGURES);
         let rows = csv::Writer::from_path(&rows_path).map_err(|error| fault("write", &rows_path, error))?;
-        let mut store = Self { runs: Vec::new(), lines, lines_path, rows, rows_path };
+        let mut store = Self { runs: Vec::new(), lines, lines_path, rows, rows_path, mixed };
         store.write_rows(|rows| rows.write_record(COLUMNS))?;
         for run in runs {
             store.note(run)?;
@@ -95,16 +85,16 @@ impl Store {
     }
 
     /// All runs so far.
-    #[must_use]
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
     /// Step 2.
-    ///
-    /// # Errors
-    /// Where the disk does not take it.
     pub fn append(&mut self, run: Run) -> Result<(), LabError> {
+        if let Some((path, machine)) = &self.mixed {
+            write_machine(path, machine)?;
+            self.mixed = None;
+        }
         let failed = |error: io::Error| fault("write", &self.lines_path, error);
         let mut line = serde_json::to_vec(&run).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
@@ -133,10 +123,11 @@ impl Store {
     }
 }
 
-/// Step 1: the folder becomes this experiment's, or is so already.
-fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> Result<(), LabError> {
+/// Step 1: the folder becomes this experiment's, or is so already. What the machine's file is to say once there are
+/// runs of both processes, where that differs.
+fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> Result<Option<Machine>, LabError> {
     let (text_path, machine_path) = (dir.join(SCENARIO), dir.join(MACHINE));
-    let mut machine = machine.clone();
+    let (mut kept, mut mixed) = (machine.clone(), None);
     if has_runs {
         let read = |path: &Path| fs::read_to_string(path).map_err(|error| fault("read", path, error));
         let before: Machine =
@@ -156,9 +147,17 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
         }
         // Of several commits none is the results' own: they are stale.
         let commit = if before.commit == machine.commit { before.commit.clone() } else { String::new() };
-        machine = Machine { builds: &before.builds | &machine.builds, commit, ..before };
+        let both = Machine { builds: &before.builds | &machine.builds, commit, ..before.clone() };
+        mixed = Some(both).filter(|both| *both != before);
+        kept = before;
     }
     write(&text_path, scenario.text.as_bytes())?;
+    write_traces(dir, scenario)?;
+    write_machine(&machine_path, &kept)?;
+    Ok(mixed)
+}
+
+fn write_traces(dir: &Path, scenario: &Scenario) -> Result<(), LabError> {
     for (name, text) in &scenario.traces {
         let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if !is_below {
@@ -169,8 +168,12 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
         fs::create_dir_all(folder).map_err(|error| fault("make", folder, error))?;
         write(&path, text.as_bytes())?;
     }
-    let json = serde_json::to_vec_pretty(&machine).map_err(|error| fault("write", &machine_path, error))?;
-    write(&machine_path, &json)
+    Ok(())
+}
+
+fn write_machine(path: &Path, machine: &Machine) -> Result<(), LabError> {
+    let json = serde_json::to_vec_pretty(machine).map_err(|error| fault("write", path, error))?;
+    write(path, &json)
 }
 
 /// A file that is there whole, or as it was.
@@ -208,8 +211,8 @@ mod tests {
     use std::process::Command;
     use std::thread;
 
-    use super::super::tests::{failed, found, machine, run_of, scenario};
-    use super::super::{Findings, SeriesKey};
+    use super::super::SeriesKey;
+    use super::super::tests::{failed, found, machine, run_of, scenario, store};
     use super::*;
 
     fn key() -> SeriesKey {
@@ -231,16 +234,16 @@ mod tests {
     fn what_was_kept_is_read_again_and_gone_on_from() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path().join("new");
-        let mut store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
-        store.append(run_of(key(), 0, found(93.5))).expect("it is written");
-        store.append(run_of(key(), 1, failed("it said\n\"no\""))).expect("it is written");
-        drop(store);
-        let mut store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
-        store.append(run_of(key(), 1, Outcome::Skipped("not there".to_owned()))).expect("it is written");
-        assert_eq!(store.runs().len(), 3);
-        drop(store);
-        let store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
-        let runs = store.runs();
+        let mut first = store(&dir);
+        first.append(run_of(key(), 0, found(93.5))).expect("it is written");
+        first.append(run_of(key(), 1, failed("it said\n\"no\""))).expect("it is written");
+        drop(first);
+        let mut second = store(&dir);
+        second.append(run_of(key(), 1, Outcome::Skipped("not there".to_owned()))).expect("it is written");
+        assert_eq!(second.runs().len(), 3);
+        drop(second);
+        let third = store(&dir);
+        let runs = third.runs();
         assert_eq!(runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [0, 1, 1]);
         assert!(matches!(&runs[0].outcome, Outcome::Found(findings) if findings.metrics["goodput_mbps"] == 93.5));
         assert!(matches!(&runs[1].outcome, Outcome::Failed(said) if said == "it said\n\"no\""));
@@ -257,16 +260,14 @@ mod tests {
     fn a_line_that_was_cut_short_goes() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
-        let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
-        store.append(run_of(key(), 0, found(1.0))).expect("it is written");
-        drop(store);
+        store(dir).append(run_of(key(), 0, found(1.0))).expect("it is written");
         let mut lines = File::options().append(true).open(dir.join(RUNS)).expect("it opens");
         lines.write_all(b"{\"scenario\":\"s\",\"ca").expect("writes");
-        let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
-        assert_eq!(store.runs().len(), 1);
-        store.append(run_of(key(), 1, found(2.0))).expect("it is written");
-        drop(store);
-        assert_eq!(Store::open(dir, &scenario(), &machine()).expect("it opens").runs().len(), 2);
+        let mut again = store(dir);
+        assert_eq!(again.runs().len(), 1);
+        again.append(run_of(key(), 1, found(2.0))).expect("it is written");
+        drop(again);
+        assert_eq!(store(dir).runs().len(), 2);
         lines.write_all(b"{}\n").expect("writes");
         let error = Store::open(dir, &scenario(), &machine()).expect_err("a whole line that says nothing");
         assert!(error.to_string().contains("runs.jsonl:3"), "{error}");
@@ -275,9 +276,9 @@ mod tests {
     #[test]
     fn a_folder_is_free_when_its_owner_ends_also_where_a_child_still_has_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
-        let _inherited = store.lines.0.try_clone().expect("a copy, as a fork makes it");
-        drop(store);
+        let first = store(folder.path());
+        let _inherited = first.lines.0.try_clone().expect("a copy, as a fork makes it");
+        drop(first);
         assert!(Store::open(folder.path(), &scenario(), &machine()).is_ok());
     }
 
@@ -285,9 +286,7 @@ mod tests {
     fn a_folder_is_free_after_each_refusal_while_other_threads_start_programs() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
-        let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
-        store.append(run_of(key(), 0, Outcome::Found(Findings::default()))).expect("it is written");
-        drop(store);
+        store(dir).append(run_of(key(), 0, found(1.0))).expect("it is written");
         let changed = Scenario { text: "name = \"t\"".to_owned(), ..scenario() };
         thread::scope(|scope| {
             let programs = scope.spawn(|| {
@@ -305,22 +304,37 @@ mod tests {
     fn results_of_something_else_are_not_added_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
-        let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
+        let mut first = store(dir);
         assert!(refusal(dir, &scenario(), &machine()).contains("another hawser writes there"));
-        store.append(run_of(key(), 0, Outcome::Found(Findings::default()))).expect("it is written");
-        drop(store);
-        let changed = Scenario { text: "name = \"t\"".to_owned(), ..scenario() };
-        assert!(refusal(dir, &changed, &machine()).contains("another scenario"));
-        let outside = Scenario { traces: [("../cell.trace".to_owned(), String::new())].into(), ..scenario() };
-        assert!(refusal(dir, &outside, &machine()).contains("would lie outside"));
-        let newer = Machine { hawser: "9.9.9".to_owned(), ..machine() };
-        assert!(refusal(dir, &scenario(), &newer).contains("another version"));
-        let recorded = Machine { recordings: vec!["drives.csv".to_owned()], ..machine() };
-        assert!(refusal(dir, &scenario(), &recorded).contains("--traces"));
-        let quick = Machine { quick: true, ..machine() };
-        assert!(refusal(dir, &scenario(), &quick).contains("--quick"));
-        let rebuilt = Machine { builds: ["b".to_owned()].into(), ..machine() };
-        drop(Store::open(dir, &scenario(), &rebuilt).expect("a build is noted, not refused"));
-        assert_eq!(kept(dir).builds.len(), 2);
+        first.append(run_of(key(), 0, found(1.0))).expect("it is written");
+        drop(first);
+        let traces = [("../cell.trace".to_owned(), String::new())].into();
+        let table = [
+            (Scenario { text: "name = \"t\"".to_owned(), ..scenario() }, machine(), "another scenario"),
+            (Scenario { traces, ..scenario() }, machine(), "would lie outside"),
+            (scenario(), Machine { hawser: "9.9.9".to_owned(), ..machine() }, "another version"),
+            (scenario(), Machine { recordings: vec!["drives.csv".to_owned()], ..machine() }, "--traces"),
+            (scenario(), Machine { quick: true, ..machine() }, "--quick"),
+        ];
+        for (scenario, machine, reason) in table {
+            assert!(refusal(dir, &scenario, &machine).contains(reason), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_build_and_a_commit_are_noted_with_the_first_run_of_theirs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of = |build: &str, commit: &str| {
+            let machine = Machine { builds: [build.to_owned()].into(), commit: commit.to_owned(), ..machine() };
+            Store::open(folder.path(), &scenario(), &machine).expect("a build is noted, not refused")
+        };
+        let noted = || (kept(folder.path()).builds.len(), kept(folder.path()).commit);
+        of("a", "1").append(run_of(key(), 0, found(1.0))).expect("it is written");
+        drop(of("b", "2"));
+        assert_eq!(noted(), (1, "1".to_owned()), "it had nothing to add");
+        of("b", "1").append(run_of(key(), 1, found(1.0))).expect("it is written");
+        assert_eq!(noted(), (2, "1".to_owned()));
+        of("b", "2").append(run_of(key(), 2, found(1.0))).expect("it is written");
+        assert_eq!(noted(), (2, String::new()), "of several commits none is theirs");
     }
 }

@@ -1,9 +1,11 @@
 //! What the tests of experiments share.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
-use super::{Findings, Machine, Outcome, Run, SeriesKey};
-use crate::scenario::Scenario;
+use super::{Findings, Machine, Outcome, Run, SeriesKey, Store};
+use crate::scenario::{Event, Happening, Scenario};
 
 /// Two cases: A with hawser, TCP, and events at 3 and 6 of 12 s; B with TCP alone.
 const SCENARIO: &str = r#"
@@ -35,27 +37,23 @@ pub(super) fn scenario() -> Scenario {
 
 /// Some machine.
 pub(super) fn machine() -> Machine {
-    Machine {
-        hawser: "0.1.0".to_owned(),
-        commit: String::new(),
-        command: String::new(),
-        builds: ["a".to_owned()].into(),
-        kernel: "6.1".to_owned(),
-        processor: "Chip".to_owned(),
-        processors: 2,
-        sysctls: BTreeMap::new(),
-        programs: BTreeMap::new(),
-        seed: 7,
-        recordings: Vec::new(),
-        quick: false,
-        begun: 0.0,
-    }
+    let [hawser, kernel] = ["0.1.0", "6.1"].map(str::to_owned);
+    Machine { hawser, kernel, builds: ["a".to_owned()].into(), seed: 7, ..Machine::default() }
+}
+
+/// A folder of that scenario's results.
+pub(super) fn store(dir: &Path) -> Store {
+    Store::open(dir, &scenario(), &machine()).expect("it opens")
+}
+
+/// What happens to wifi.
+pub(super) fn event(ms: u64, what: Happening) -> Event {
+    Event { name: String::new(), at: Duration::from_millis(ms), link: "wifi".to_owned(), what }
 }
 
 /// A run that found this goodput.
 pub(super) fn found(mbps: f64) -> Outcome {
-    let metrics = BTreeMap::from([("goodput_mbps".to_owned(), mbps)]);
-    Outcome::Found(Findings { metrics, ..Findings::default() })
+    Outcome::Found(Findings::named([("goodput_mbps", mbps)]))
 }
 
 /// A run that failed.

@@ -3,14 +3,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use hawser_config::PrivateKey;
 use ipnet::Ipv4Net;
 
 use super::network::{LINKS, outward};
 use crate::error::LabError;
-use crate::portals::{link_section, new_key, write_private};
-
-/// Where members listen.
-const PORT: u16 = 4920;
+use crate::portals::{PORT, configure, link_section, new_key};
+use crate::text::quoted;
 
 /// A site. A plain value.
 #[derive(Clone, Copy, Debug)]
@@ -42,32 +41,24 @@ impl Configurations<'_> {
     /// # Errors
     /// Where a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<Vec<String>, LabError> {
-        let keep = |name: String, text: &str| {
-            write_private(&folder.join(name), text).map_err(|error| LabError::system("write configurations", error))
+        let keys = |count| (0..count).map(|_| new_key()).collect::<Result<Vec<_>, _>>();
+        let public = |keys: &[PrivateKey]| keys.iter().map(|key| key.public().to_string()).collect::<Vec<_>>();
+        let keep = |name: &str, key: &PrivateKey, rest: String| {
+            let state = folder.join(format!("{name}.state"));
+            configure(folder, name, key, &format!("state_dir = \"{}\"\n{rest}", state.display()))
         };
-        let key = |name: &str| {
-            let key = new_key()?;
-            keep(format!("{name}.portal"), &key.to_base64())?;
-            Ok::<String, LabError>(key.public().to_string())
-        };
-        let sites = self.sites.iter().map(|site| key(site.name)).collect::<Result<Vec<_>, _>>()?;
-        let members = self.members.iter().map(|name| key(name)).collect::<Result<Vec<_>, _>>()?;
-        let portal = |name: &str| {
-            let at = |what: &str| folder.join(format!("{name}{what}")).display().to_string();
-            let (key, socket, state) = (at(".portal"), at(".sock"), at(".state"));
-            format!("[portal]\nprivate_key_file = \"{key}\"\nsocket = \"{socket}\"\nstate_dir = \"{state}\"\n")
-        };
-        for at in 0..self.members.len() {
-            let name = self.members[at];
-            keep(format!("{name}.toml"), &(portal(name) + &self.member(at, &sites)))?;
+        let (site_keys, member_keys) = (keys(self.sites.len())?, keys(self.members.len())?);
+        let (sites, members) = (public(&site_keys), public(&member_keys));
+        for (at, key) in member_keys.iter().enumerate() {
+            keep(self.members[at], key, self.member(at, &sites))?;
         }
-        for (at, site) in self.sites.iter().enumerate() {
-            keep(format!("{}.toml", site.name), &(portal(site.name) + &self.site(at, &members)))?;
+        for (at, key) in site_keys.iter().enumerate() {
+            keep(self.sites[at].name, key, self.site(at, &members))?;
         }
         Ok(sites)
     }
 
-    /// Of a member, beside its `[portal]`: that is what comes before.
+    /// Of a member, from where `[portal]` has named its files.
     fn member(&self, at: usize, sites: &[String]) -> String {
         let common = format!("listen = [\"0.0.0.0:{PORT}\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n[hub]\n");
         let peers: String = match self.etcd {
@@ -83,7 +74,7 @@ impl Configurations<'_> {
         common + &peers
     }
 
-    /// Of a site, beside its `[portal]`.
+    /// Of a site, in the same way.
     fn site(&self, at: usize, keys: &[String]) -> String {
         let mut text = format!("[tun]\naddresses = [\"{}/32\"]\n", self.sites[at].own);
         LINKS.iter().for_each(|name| text += &link_section(name, "udp", ""));
@@ -93,8 +84,8 @@ impl Configurations<'_> {
             let (name, key, endpoint) = (self.members[member], &keys[member], endpoint(member));
             text += &format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{key}\"\nendpoints = [\"{endpoint}\"]\n");
             if member == order[0] {
-                let standby: Vec<&str> = order[1..].iter().map(|&member| self.members[member]).collect();
-                text += &format!("allowed_ips = [\"203.0.114.0/24\"]\nstandby = [{}]\n", list(&standby));
+                let standby = quoted(order[1..].iter().map(|&member| self.members[member]));
+                text += &format!("allowed_ips = [\"203.0.114.0/24\"]\nstandby = [{standby}]\n");
             }
         }
         text
@@ -107,13 +98,8 @@ fn endpoint(member: usize) -> SocketAddr {
 
 /// A member's section for a site.
 fn peer(site: &Site<'_>, public: &str) -> String {
-    let moving: Vec<Ipv4Net> = site.moving.iter().map(|address| Ipv4Net::from(*address)).collect();
-    let (name, moving) = (site.name, list(&moving));
+    let (name, moving) = (site.name, quoted(site.moving.iter().map(|address| Ipv4Net::from(*address))));
     format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{public}\"\nallowed_ips = [{moving}]\n")
-}
-
-fn list<T: std::fmt::Display>(items: &[T]) -> String {
-    items.iter().map(|item| format!("\"{item}\"")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

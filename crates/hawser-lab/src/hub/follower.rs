@@ -1,13 +1,12 @@
 //! What a routing daemon does, without one: a router's route to an address follows the member of a hub whose route to it
-//! has the least metric, as BGP has it by MED, and zebra by netlink (crates/hawser-hub/README.md). A machine that is
-//! silent is found out as BFD does.
+//! has the least metric, as BGP has it by MED, and zebra by netlink (crates/hawser-hub/README.md).
 //!
 //! 1. A thread in each member looks at its main table every few milliseconds. 2. What changed moves the router's route.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_wire::Namespace;
 use ipnet::IpNet;
@@ -17,16 +16,6 @@ use crate::error::LabError;
 
 /// From one look at a table to the next.
 const LOOK: Duration = Duration::from_millis(2);
-/// BFD's detection time (RFC 5880, section 6.8.4): 3 × 30 ms.
-const DETECTION: Duration = Duration::from_millis(90);
-
-/// The threads; ended and joined on drop. One owner.
-#[derive(Debug)]
-pub struct Follower {
-    /// Since when each member's machine says nothing.
-    silent: Vec<Arc<Mutex<Option<Instant>>>>,
-    _threads: Vec<Background<()>>,
-}
 
 /// Each member's metric and next hop, and the member that the router's route to the address leads to.
 #[derive(Debug)]
@@ -38,45 +27,32 @@ struct Table {
     leads_to: Option<usize>,
 }
 
-impl Follower {
-    /// Begins to look at the members' routes to `address`; the router reaches each by its next hop, in their order.
-    ///
-    /// # Errors
-    /// Where a thread cannot be had.
-    pub fn start(
-        members: &[Namespace],
-        router: &Namespace,
-        address: Ipv4Addr,
-        next_hops: Vec<Ipv4Addr>,
-    ) -> Result<Self, LabError> {
-        let (router, metrics) = (router.clone(), vec![None; members.len()]);
-        let table = Arc::new(Mutex::new(Table { router, address, next_hops, metrics, leads_to: None }));
-        let (mut silent, mut threads) = (Vec::new(), Vec::new());
-        for (at, member) in members.iter().enumerate() {
-            let (table, since) = (Arc::clone(&table), Arc::<Mutex<Option<Instant>>>::default());
-            silent.push(Arc::clone(&since));
-            let look = move |mut stop: Stop| {
-                while !stop.is_told() {
-                    let found = lock(&since).is_some_and(|since| since.elapsed() >= DETECTION);
-                    let text = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-                    lock(&table).learn(at, metric(&text, address).filter(|_| !found));
-                    sleep(LOOK);
-                }
-                Ok(())
-            };
-            threads.push(Background::start(member, "follower", look)?);
-        }
-        Ok(Self { silent, _threads: threads })
-    }
-
-    /// A member's machine says nothing from now on; or no more.
-    pub fn silence(&self, member: usize, silent: bool) {
-        *lock(&self.silent[member]) = silent.then(Instant::now);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Begins to look at the members' routes to `address`; the router reaches each by its next hop, in their order. The
+/// threads end on drop.
+///
+/// # Errors
+/// Where a thread cannot be had.
+pub(crate) fn follow(
+    members: &[Namespace],
+    router: &Namespace,
+    address: Ipv4Addr,
+    next_hops: Vec<Ipv4Addr>,
+) -> Result<Vec<Background<()>>, LabError> {
+    let (router, metrics) = (router.clone(), vec![None; members.len()]);
+    let table = Arc::new(Mutex::new(Table { router, address, next_hops, metrics, leads_to: None }));
+    let look_at = |(at, member): (usize, &Namespace)| {
+        let table = Arc::clone(&table);
+        let look = move |mut stop: Stop| {
+            while !stop.is_told() {
+                let text = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
+                table.lock().unwrap_or_else(PoisonError::into_inner).learn(at, metric(&text, address));
+                sleep(LOOK);
+            }
+            Ok(())
+        };
+        Background::start(member, "follower", look)
+    };
+    members.iter().enumerate().map(look_at).collect()
 }
 
 /// Step 1: the least metric of a route to an address, in a table as /proc/net/route has it (proc_net(5)).

@@ -8,15 +8,15 @@
 //! The site has a public address, which the members announce; a second one's links are one2 and two2, of 192.0.3.0 and
 //! 192.0.4.0.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
-use ipnet::{IpNet, Ipv4Net};
+use hawser_wire::{Direction, EmulatedLink, LinkSpec, Namespace, veth};
 
 use crate::cleanup;
 use crate::error::LabError;
-use crate::topology::routes::{self, Route};
+use crate::portals::parsed;
+use crate::topology::end_at;
 
 /// The sites' addresses, which move between members, and the server's. Source: RFC 5737, and beside it.
 pub const SITES: [Ipv4Addr; 2] = [Ipv4Addr::new(203, 0, 113, 8), Ipv4Addr::new(203, 0, 113, 9)];
@@ -65,18 +65,17 @@ impl Network {
     /// Where root is lacking.
     pub fn new(sites: &[f64], members: &[&str]) -> Result<Self, LabError> {
         let _making = cleanup::making();
-        let made = |tag| Namespace::new(tag);
-        let (net, router, server) = (made("net")?, made("router")?, made("server")?);
+        let (net, router, server) = (Namespace::new("net")?, Namespace::new("router")?, Namespace::new("server")?);
         let rates = sites;
-        let sites = rates.iter().map(|_| made("site")).collect::<Result<Vec<_>, _>>()?;
+        let sites = rates.iter().map(|_| Namespace::new("site")).collect::<Result<Vec<_>, _>>()?;
         let each = sites.iter().zip(rates).flat_map(|site| LINKS.map(|name| (site, name))).zip(1..);
         let links = each.map(|(((site, mbps), name), number)| link(site, &net, (name, number), *mbps));
         let links = links.collect::<Result<Vec<_>, LabError>>()?;
-        let machines = members.iter().map(|name| made(name)).collect::<Result<Vec<_>, _>>()?;
+        let machines = members.iter().map(|name| Namespace::new(name)).collect::<Result<Vec<_>, _>>()?;
         for (at, (name, member)) in members.iter().zip(&machines).enumerate() {
             attach(member, &net, &router, (name, at))?;
         }
-        pair((&router, "lan", GATEWAY), (&server, "eth", SERVER))?;
+        veth(&end_at(&router, "lan", GATEWAY), &end_at(&server, "eth", SERVER), MTU)?;
         server.add_default_route(GATEWAY.into())?;
         for namespace in [&net, &router].into_iter().chain(&machines) {
             namespace.set_forwarding(true)?;
@@ -86,40 +85,23 @@ impl Network {
 }
 
 fn link(site: &Namespace, net: &Namespace, (name, number): (&str, u8), mbps: f64) -> Result<EmulatedLink, LabError> {
-    let end = |namespace: &Namespace, name: &str, host: u8| {
-        End::new(namespace, name, &[&format!("192.0.{number}.{host}/24")])
-    };
+    let address = |host| Ipv4Addr::new(192, 0, number, host);
     let beyond = format!("{name}{}", number.div_ceil(2));
-    let direction = Direction::shaped(mbps, ONE_WAY, QUEUE);
-    let link = EmulatedLink::new(LinkSpec::symmetric(name, end(site, name, 1), end(net, &beyond, 2), &direction))?;
+    let (near, far) = (end_at(site, name, address(1)), end_at(net, &beyond, address(2)));
+    let way = Direction::shaped(mbps, ONE_WAY, QUEUE);
+    let link = EmulatedLink::new(LinkSpec::symmetric(name, near, far, &way))?;
     // Bound to an interface, a socket needs a route of that interface.
-    routes::add(
-        site,
-        &Route {
-            prefix: Ipv4Net::new_assert(Ipv4Addr::new(198, 51, 0, 0), 16),
-            gateway: Ipv4Addr::new(192, 0, number, 2),
-            interface: name.to_owned(),
-            metric: number.into(),
-        },
-    )?;
+    site.add_metric_route(parsed("198.51.0.0/16"), Some(address(2).into()), Some(name), number.into())?;
     Ok(link)
 }
 
 /// A member between the net and the router.
 fn attach(member: &Namespace, net: &Namespace, router: &Namespace, (name, at): (&str, usize)) -> Result<(), LabError> {
     let ([own, beyond], [up, next]) = (outward(at), upward(at));
-    pair((member, "out", own), (net, name, beyond))?;
-    pair((member, "up", up), (router, name, next))?;
-    let to = |net: [u8; 4], length| IpNet::new_assert(IpAddr::from(net), length);
-    member.add_route(to([192, 0, 0, 0], 16), Some(beyond.into()), None)?;
-    member.add_route(to([198, 51, 0, 0], 16), Some(beyond.into()), None)?;
-    member.add_route(to([203, 0, 114, 0], 24), Some(next.into()), None)?;
+    veth(&end_at(member, "out", own), &end_at(net, name, beyond), MTU)?;
+    veth(&end_at(member, "up", up), &end_at(router, name, next), MTU)?;
+    for (net, by) in [("192.0.0.0/16", beyond), ("198.51.0.0/16", beyond), ("203.0.114.0/24", next)] {
+        member.add_route(parsed(net), Some(by.into()), None)?;
+    }
     Ok(())
-}
-
-fn pair(one: (&Namespace, &str, Ipv4Addr), other: (&Namespace, &str, Ipv4Addr)) -> Result<(), LabError> {
-    let end = |(namespace, name, address): (&Namespace, &str, Ipv4Addr)| {
-        End::new(namespace, name, &[&format!("{address}/24")])
-    };
-    Ok(veth(&end(one), &end(other), MTU)?)
 }

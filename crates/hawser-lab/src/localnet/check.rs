@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use hawser_config::reading::{Fault, Faults};
+use hawser_config::reading::{Fault, Faults, Span};
 use hawser_scion::{Isd, IsdAs};
 
-use super::parse::Places;
+use super::parse::Draft;
 use super::topology::{LinkKind, LinkPlan, Topology};
 
 /// The longest name of an interface. Source: IFNAMSIZ less its end.
@@ -18,21 +18,22 @@ pub(super) const NAME_MAX: usize = 15;
 pub(super) const HOST_PREFIX: &str = "host";
 
 /// Steps 1 to 3.
-pub(super) fn whole(topology: &Topology, places: &Places, faults: &mut Faults<'_>) {
-    for (link, span) in topology.links.iter().zip(&places.links) {
+pub(super) fn whole(draft: &Draft, faults: &mut Faults<'_>) {
+    let Draft { topology, as_spans, link_spans } = draft;
+    for (link, span) in topology.links.iter().zip(link_spans) {
         if let Some(fault) = misfit(topology, link) {
             faults.add(span.clone(), fault);
         }
     }
     let mut lacking = BTreeSet::new();
-    for (plan, span) in topology.ases.iter().zip(&places.ases) {
+    for (plan, span) in topology.ases.iter().zip(as_spans) {
         let has_core = topology.ases.iter().any(|other| other.core && other.id.isd() == plan.id.isd());
         if !has_core && lacking.insert(plan.id.isd()) {
             let fault = Fault::new(format!("ISD {} has no core", plan.id.isd()));
             faults.add(span.clone(), fault.hint("write core = true in one of its [[as]]"));
         }
     }
-    unreached(topology, places, &lacking, faults);
+    unreached(topology, as_spans, &lacking, faults);
 }
 
 /// Step 1: why a link cannot be.
@@ -57,7 +58,7 @@ fn misfit(topology: &Topology, link: &LinkPlan) -> Option<Fault> {
 }
 
 /// Steps 2 and 3: ASes that beacons do not reach.
-fn unreached(topology: &Topology, places: &Places, lacking: &BTreeSet<Isd>, faults: &mut Faults<'_>) {
+fn unreached(topology: &Topology, as_spans: &[Span], lacking: &BTreeSet<Isd>, faults: &mut Faults<'_>) {
     let Some(first) = topology.ases.iter().find(|plan| plan.core) else { return };
     let cores = reach(topology, vec![first.id], |link, from| match link.kind {
         LinkKind::Core => link.ends.into_iter().find(|&end| end != from),
@@ -67,7 +68,7 @@ fn unreached(topology: &Topology, places: &Places, lacking: &BTreeSet<Isd>, faul
     let fed = reach(topology, all_cores, |link, from| {
         (link.kind == LinkKind::Child && link.ends[0] == from).then_some(link.ends[1])
     });
-    for (plan, span) in topology.ases.iter().zip(&places.ases) {
+    for (plan, span) in topology.ases.iter().zip(as_spans) {
         if plan.core && !cores.contains(&plan.id) {
             let fault = Fault::new(format!("core AS {} is not joined to {}", plan.id, first.id));
             faults.add(span.clone(), fault.hint("add a [[link]] of kind = \"core\""));

@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -16,10 +17,10 @@ use base64::engine::general_purpose::STANDARD;
 use hawser_scion::IsdAs;
 use serde_json::{Map, Value, json};
 
-use super::layout::{AsLayout, Layout};
-use super::services::Services;
+use super::layout::{AsLayout, CONTROL_PORT, Layout, ROUTER_PORT};
 use super::topology::{Announced, AsPlan, LinkKind, Topology};
 use crate::error::LabError;
+use crate::portals::any_of;
 
 /// How long certificates are good: longer than any network runs.
 const VALIDITY: &str = "365d";
@@ -36,11 +37,10 @@ const ROUTER_BUFFER: u32 = 4_000_000;
 pub(super) const DAEMON_PORT: u16 = 30255;
 
 /// Steps 1 to 3; each AS's folder lies in `root`, named as [`name_of`] says.
-pub(super) fn write(topology: &Topology, layout: &Layout, services: &Services, root: &Path) -> Result<(), LabError> {
+pub(super) fn write(topology: &Topology, layout: &Layout, services: &Path, root: &Path) -> Result<(), LabError> {
     let crypto = certificates(topology, services, root)?;
-    for (plan, addresses) in topology.ases.iter().zip(&layout.ases) {
-        let folder = folder_of(root, plan.id);
-        as_folder(topology, layout, plan, addresses, &folder, &crypto)
+    for (place, plan) in topology.ases.iter().enumerate() {
+        as_folder(topology, layout, place, &folder_of(root, plan.id), &crypto)
             .map_err(|error| LabError::system(format!("configure AS {}", plan.id), error))?;
     }
     Ok(())
@@ -57,10 +57,10 @@ pub(super) fn folder_of(root: &Path, id: IsdAs) -> PathBuf {
 }
 
 /// Step 1: the folder with what was made.
-fn certificates(topology: &Topology, services: &Services, root: &Path) -> Result<PathBuf, LabError> {
+fn certificates(topology: &Topology, services: &Path, root: &Path) -> Result<PathBuf, LabError> {
     let (plan, made) = (root.join("crypto.topo"), root.join("crypto"));
     fs::write(&plan, crypto_plan(topology)).map_err(|error| LabError::system("plan certificates", error))?;
-    let mut pki = Command::new(services.program("scion-pki"));
+    let mut pki = Command::new(services.join("scion-pki"));
     pki.args(["testcrypto", "--as-validity", VALIDITY, "-t"]).arg(&plan).arg("-o").arg(&made).stdin(Stdio::null());
     let output = pki.output().map_err(|error| LabError::system("run scion-pki", error))?;
     if !output.status.success() {
@@ -73,25 +73,19 @@ fn certificates(topology: &Topology, services: &Services, root: &Path) -> Result
 /// Who issues whose certificate: the first core of an ISD for all outside it. YAML, of which JSON is a part.
 fn crypto_plan(topology: &Topology) -> String {
     let of = |plan: &AsPlan| {
-        let core = topology.ases.iter().find(|other| other.core && other.id.isd() == plan.id.isd());
-        let issuer = core.map_or_else(String::new, |core| core.id.to_string());
+        let issuer = topology.ases.iter().find(|other| other.core && other.id.isd() == plan.id.isd());
         let value = match plan.core {
             true => json!({"core": true, "voting": true, "authoritative": true, "issuing": true}),
-            false => json!({"cert_issuer": issuer}),
+            false => json!({"cert_issuer": issuer.map(|core| core.id.to_string()).unwrap_or_default()}),
         };
         (plan.id.to_string(), value)
     };
     json!({"ASes": topology.ases.iter().map(of).collect::<Map<_, _>>()}).to_string()
 }
 
-fn as_folder(
-    topology: &Topology,
-    layout: &Layout,
-    plan: &AsPlan,
-    addresses: &AsLayout,
-    folder: &Path,
-    crypto: &Path,
-) -> io::Result<()> {
+/// Of the AS at this place.
+fn as_folder(topology: &Topology, layout: &Layout, place: usize, folder: &Path, crypto: &Path) -> io::Result<()> {
+    let (plan, addresses) = (&topology.ases[place], &layout.ases[place]);
     for part in ["certs", "crypto/as", "keys", "db"] {
         fs::create_dir_all(folder.join(part))?;
     }
@@ -100,8 +94,7 @@ fn as_folder(
     copy_all(&own, &folder.join("crypto/as"))?;
     for key in ["master0.key", "master1.key"] {
         let mut bytes = [0; KEY_BYTES];
-        let random = getrandom::fill(&mut bytes);
-        random.map_err(|_| io::Error::other("no random bytes"))?;
+        getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
         fs::write(folder.join("keys").join(key), STANDARD.encode(bytes))?;
     }
     let write = |name: &str, text: String| fs::write(folder.join(name), text);
@@ -110,7 +103,7 @@ fn as_folder(
     write("br.toml", router_toml(folder))?;
     write("cs.toml", control_toml(folder))?;
     for host in 1..=addresses.hosts.len() {
-        write(&format!("sd{host}.toml"), daemon_toml(topology, plan, folder, host))?;
+        write(&format!("sd{host}.toml"), daemon_toml(topology, addresses, folder, host))?;
         if plan.shim {
             write(&format!("disp{host}.toml"), shim_toml(addresses, host))?;
         }
@@ -128,53 +121,42 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
 
 fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses: &AsLayout) -> Value {
     let mut interfaces = Map::new();
-    for (link, places) in topology.links.iter().zip(&layout.links) {
-        for (near, far) in [(0, 1), (1, 0)].into_iter().filter(|&(near, _)| link.ends[near] == plan.id) {
-            let link_to = match (link.kind, near) {
-                (LinkKind::Core, _) => "core",
-                (LinkKind::Peer, _) => "peer",
-                (LinkKind::Child, 0) => "child",
-                (LinkKind::Child, _) => "parent",
-            };
-            let mut interface = json!({
-                "underlay": {
-                    "local": places.ends[near].underlay().to_string(),
-                    "remote": places.ends[far].underlay().to_string(),
-                },
-                "isd_as": link.ends[far].to_string(),
-                "link_to": link_to,
-                "mtu": link.mtu,
-                "bfd": {
-                    "desired_min_tx_interval": go_duration(link.bfd),
-                    "required_min_rx_interval": go_duration(link.bfd),
-                },
-            });
-            if link.kind == LinkKind::Peer {
-                interface["remote_interface_id"] = places.ends[far].interface.into();
-            }
-            interfaces.insert(places.ends[near].interface.to_string(), interface);
+    for (link, places, near) in layout.at(topology, plan.id) {
+        let far = 1 - near;
+        let (own, other) = (places.ends[near], places.ends[far]);
+        let link_to = if (link.kind, near) == (LinkKind::Child, 1) { "parent" } else { link.kind.name() };
+        let mut interface = json!({
+            "underlay": {"local": own.underlay().to_string(), "remote": other.underlay().to_string()},
+            "isd_as": link.ends[far].to_string(),
+            "link_to": link_to,
+            "mtu": link.mtu,
+            "bfd": {
+                "desired_min_tx_interval": go_duration(link.bfd),
+                "required_min_rx_interval": go_duration(link.bfd),
+            },
+        });
+        if link.kind == LinkKind::Peer {
+            interface["remote_interface_id"] = other.interface.into();
         }
+        interfaces.insert(own.interface.to_string(), interface);
     }
-    let service = json!({"cs": {"addr": addresses.control().to_string()}});
+    let at = |port| SocketAddr::new(addresses.router, port).to_string();
+    let service = json!({"cs": {"addr": at(CONTROL_PORT)}});
     json!({
         "attributes": if plan.core { vec!["core"] } else { Vec::new() },
         "isd_as": plan.id.to_string(),
         "mtu": plan.mtu,
-        "dispatched_ports": plan.dispatched.to_string(),
+        "dispatched_ports": format!("{}-{}", plan.dispatched.first, plan.dispatched.last),
         "control_service": service,
         "discovery_service": service,
-        "border_routers": {"br": {"internal_addr": addresses.internal().to_string(), "interfaces": interfaces}},
+        "border_routers": {"br": {"internal_addr": at(ROUTER_PORT), "interfaces": interfaces}},
     })
 }
 
 /// What the AS announces of its links, and of the ways between them.
 fn static_info(topology: &Topology, layout: &Layout, id: IsdAs) -> Value {
-    let mut own: Vec<(u16, Announced)> = Vec::new();
-    for (link, places) in topology.links.iter().zip(&layout.links) {
-        for end in [0, 1].into_iter().filter(|&end| link.ends[end] == id) {
-            own.push((places.ends[end].interface, link.announced[end]));
-        }
-    }
+    let own: Vec<(u16, Announced)> =
+        layout.at(topology, id).map(|(link, places, end)| (places.ends[end].interface, link.announced[end])).collect();
     let (mut latency, mut bandwidth) = (Map::new(), Map::new());
     for (interface, announced) in &own {
         if let Some(inter) = announced.latency {
@@ -200,9 +182,10 @@ fn general(id: &str, folder: &Path) -> String {
     format!("[general]\nid = \"{id}\"\nconfig_dir = {folder}\n[log.console]\nlevel = \"error\"\n")
 }
 
-fn database(section: &str, folder: &Path, file: &str) -> String {
-    let file = folder.join("db").join(file).to_string_lossy().into_owned();
-    format!("[{section}]\nconnection = {}\n", toml::Value::from(file))
+/// Of a service, of one kind.
+fn database(service: &str, kind: &str, folder: &Path) -> String {
+    let file = folder.join("db").join(format!("{service}.{kind}.db")).to_string_lossy().into_owned();
+    format!("[{kind}_db]\nconnection = {}\n", toml::Value::from(file))
 }
 
 fn router_toml(folder: &Path) -> String {
@@ -211,28 +194,24 @@ fn router_toml(folder: &Path) -> String {
 }
 
 fn control_toml(folder: &Path) -> String {
-    let databases =
-        ["trust", "beacon", "path"].map(|kind| database(&format!("{kind}_db"), folder, &format!("cs.{kind}.db")));
+    let databases = ["trust", "beacon", "path"].map(|kind| database("cs", kind, folder)).concat();
     let beaconing =
         ["origination", "propagation", "registration"].map(|what| format!("{what}_interval = \"{INTERVAL}\"\n"));
     let query = format!("[path]\nquery_interval = \"{INTERVAL}\"\n");
-    general("cs", folder) + &databases.concat() + "[beaconing]\n" + &beaconing.concat() + &query
+    general("cs", folder) + &databases + "[beaconing]\n" + &beaconing.concat() + &query
 }
 
-fn daemon_toml(topology: &Topology, plan: &AsPlan, folder: &Path, host: usize) -> String {
-    let databases =
-        ["trust", "path"].map(|kind| database(&format!("{kind}_db"), folder, &format!("sd{host}.{kind}.db")));
-    let listen = match (topology.remote_daemons, plan.family) {
-        (false, _) => format!("127.0.0.1:{DAEMON_PORT}"),
-        (true, super::topology::Family::V4) => format!("0.0.0.0:{DAEMON_PORT}"),
-        (true, super::topology::Family::V6) => format!("[::]:{DAEMON_PORT}"),
-    };
+fn daemon_toml(topology: &Topology, addresses: &AsLayout, folder: &Path, host: usize) -> String {
+    let name = format!("sd{host}");
+    let databases = ["trust", "path"].map(|kind| database(&name, kind, folder)).concat();
+    let listen = if topology.remote_daemons { any_of(addresses.router) } else { Ipv4Addr::LOCALHOST.into() };
+    let listen = SocketAddr::new(listen, DAEMON_PORT);
     let service = format!("[sd]\naddress = \"{listen}\"\nquery_interval = \"{INTERVAL}\"\n");
-    general(&format!("sd{host}"), folder) + &databases.concat() + &service
+    general(&name, folder) + &databases + &service
 }
 
 fn shim_toml(addresses: &AsLayout, host: usize) -> String {
-    let underlay = if addresses.router.is_ipv4() { "0.0.0.0" } else { "::" };
+    let underlay = any_of(addresses.router);
     format!(
         "[dispatcher]\nid = \"disp{host}\"\nlocal_udp_forwarding = true\nunderlay_addr = \"{underlay}\"\n\
          [log.console]\nlevel = \"error\"\n"

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use hawser_scion::IsdAs;
 use ipnet::IpNet;
 
-use super::topology::{AsPlan, Family, Topology};
+use super::topology::{AsPlan, Family, LinkPlan, Topology};
 
 /// Hosts' networks. Source: RFC 1918, RFC 4193.
 const V4: u8 = 10;
@@ -28,8 +28,8 @@ const V6_NETWORK: u8 = 64;
 const LINK_NETWORK: u8 = 24;
 /// Where services listen; the links' routers all on one port, each on an address of its own. Source: the reference
 /// implementation's documentation.
-const ROUTER_PORT: u16 = 30042;
-const CONTROL_PORT: u16 = 30252;
+pub(super) const ROUTER_PORT: u16 = 30042;
+pub(super) const CONTROL_PORT: u16 = 30252;
 const LINK_PORT: u16 = 50000;
 /// IP and UDP headers before a SCION packet. Source: RFC 791, 8200, 768.
 const OVERHEAD_V4: u32 = 28;
@@ -71,16 +71,6 @@ pub(super) struct LinkEnd {
     pub address: IpNet,
 }
 
-impl AsLayout {
-    pub fn internal(&self) -> SocketAddr {
-        SocketAddr::new(self.router, ROUTER_PORT)
-    }
-
-    pub fn control(&self) -> SocketAddr {
-        SocketAddr::new(self.router, CONTROL_PORT)
-    }
-}
-
 impl LinkEnd {
     pub fn underlay(&self) -> SocketAddr {
         SocketAddr::new(self.address.addr(), LINK_PORT)
@@ -109,6 +99,17 @@ impl Layout {
             LinkLayout { ends, mtu: u32::from(link.mtu) + OVERHEAD_V4 }
         });
         Self { ases, links: links.collect() }
+    }
+
+    /// The ends of links at an AS: each link, its addresses, and which end of it that is.
+    pub fn at<'a>(
+        &'a self,
+        topology: &'a Topology,
+        id: IsdAs,
+    ) -> impl Iterator<Item = (&'a LinkPlan, &'a LinkLayout, usize)> {
+        let ends =
+            topology.links.iter().zip(&self.links).flat_map(|(link, places)| [(link, places, 0), (link, places, 1)]);
+        ends.filter(move |(link, _, end)| link.ends[*end] == id)
     }
 }
 

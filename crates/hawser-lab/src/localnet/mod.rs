@@ -1,7 +1,7 @@
 //! A SCION network on this machine: the reference implementation's router, control service and daemon in namespaces.
 //!
-//! 1. [`Topology`] says what it is: read from a file (`parse`, `check`), or one of those that come along (`find`).
-//! 2. [`Services`]: Go builds the programs, once, at pinned versions.
+//! 1. [`Topology`] says what it is: read from a file, or one of those that come along (`parse`, `check`).
+//! 2. [`services()`]: Go builds the programs, once, at pinned versions.
 //! 3. [`Localnet::start`]: addresses (`layout`), certificates and configurations (`config`), namespaces and links
 //!    (`network`), processes.
 //! 4. [`Localnet::wait_ready`]: every daemon has paths to every AS, and over every link (`ready`).
@@ -9,9 +9,12 @@
 //!
 //! `supervise` is what keeps a network after `hawser scion net up`.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_scion::IsdAs;
@@ -19,13 +22,10 @@ use hawser_wire::Namespace;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
-use crate::go;
 use crate::process::Process;
 
 mod check;
 mod config;
-mod find;
-mod keeper;
 mod layout;
 mod network;
 mod parse;
@@ -36,13 +36,12 @@ pub mod supervise;
 mod topology;
 
 pub use network::NetLink;
-pub use services::Services;
+pub use services::services;
+pub(crate) use services::{CLASSIC, SERVICES};
 pub use status::{AsStatus, EmulatedStatus, HostStatus, LinkStatus, PathsStatus, ProcessStatus, Status, WayStatus};
-pub use topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, PortRange, Topology};
+pub use topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, Topology};
 
-use keeper::Keeper;
 use layout::Layout;
-use network::Network;
 
 /// How long a network may take until it is whole, on a machine with much else to do; alone it takes seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,15 +53,21 @@ const ENVIRONMENT: [(&str, &str); 2] = [("GOMAXPROCS", "1"), ("QUIC_GO_DISABLE_R
 #[derive(Debug)]
 pub struct Localnet {
     name: String,
-    // Processes go before the thread that keeps them, and before their namespaces.
+    // Processes go before the thread that started them, and both before the links, which go before their namespaces.
     processes: Vec<Service>,
-    _keeper: Keeper,
-    network: Network,
-    hosts: Vec<Host>,
-    topology: Topology,
+    _keep: Sender<()>,
+    /// All links, in the order of the topology.
+    pub links: Vec<NetLink>,
+    /// Namespaces of router and control service.
+    routers: BTreeMap<IsdAs, Namespace>,
+    /// All hosts, in the order of the topology.
+    pub hosts: Vec<Host>,
+    /// What it is.
+    pub topology: Topology,
     layout: Layout,
-    folder: Arc<Folder>,
-    services: Services,
+    folder: Folder,
+    /// The folder of the programs that it runs.
+    pub services: PathBuf,
     begun: Instant,
 }
 
@@ -89,86 +94,58 @@ struct Service {
     process: Process,
 }
 
-/// A process that is to be started. Plain data.
-struct Start {
-    isd_as: IsdAs,
-    role: String,
-    program: PathBuf,
-    config: PathBuf,
-    namespace: Namespace,
-}
-
 impl Localnet {
     /// Builds the services if need be, starts a network under its topology's name, and waits until it is whole.
     ///
     /// # Errors
     /// Where there is no root or no Go, a process fails, or paths do not come.
     pub fn up(topology: &Topology) -> Result<Self, LabError> {
-        let services = Services::build(&go::cache(), &|line| eprintln!("{line}"))?;
-        let localnet = Self::start(&topology.name, topology, &services)?;
+        let localnet = Self::start(&topology.name, topology, &services()?)?;
         localnet.wait_ready(PATIENCE)?;
         Ok(localnet)
     }
 
-    /// Step 3, under a name.
+    /// Step 3, under a name; `services` is the folder of the programs. All is done by a thread that lives as long as
+    /// the network: a process is told to end when the thread that started it ends, and whoever makes a network may be a
+    /// test's thread.
     ///
     /// # Errors
     /// Where there is no root, or a process does not start.
-    pub fn start(name: &str, topology: &Topology, services: &Services) -> Result<Self, LabError> {
+    pub fn start(name: &str, topology: &Topology, services: &Path) -> Result<Self, LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
         }
+        let (owned, topology, services) = (name.to_owned(), topology.clone(), services.to_owned());
+        let ((keep, kept), (tell, told)) = (channel(), channel());
+        let work = move || {
+            // Nobody waits where this very call has panicked.
+            let _ = tell.send(Self::build(owned, topology, services, keep));
+            // Its owner says nothing: it is gone when this returns.
+            let _ = kept.recv();
+        };
+        let thread = thread::Builder::new().name("localnet".to_owned()).spawn(work);
+        thread.map_err(|error| LabError::system("start thread localnet", error))?;
+        let fault = "the thread that starts it ended".to_owned();
+        told.recv().map_err(|_| LabError::Network { network: name.to_owned(), fault })?
+    }
+
+    fn build(name: String, topology: Topology, services: PathBuf, keep: Sender<()>) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let begun = Instant::now();
-        let folder = Arc::new(Folder::new()?);
-        let layout = Layout::of(topology);
-        config::write(topology, &layout, services, folder.path())?;
-        let network = Network::build(name, topology, &layout)?;
-        let hosts = hosts(&network, &layout);
-        let keeper = Keeper::new()?;
-        let starts = starts(topology, &network, services, &folder);
-        let inside = Arc::clone(&folder);
-        let processes =
-            keeper.run(move || starts.into_iter().map(|start| start.run(&inside)).collect::<Result<_, _>>());
-        let ended =
-            || LabError::Network { network: name.to_owned(), fault: "the thread that starts it ended".to_owned() };
-        let processes = processes.ok_or_else(ended)??;
-        Ok(Self {
-            name: name.to_owned(),
-            processes,
-            _keeper: keeper,
-            network,
-            hosts,
-            topology: topology.clone(),
-            layout,
-            folder,
-            services: services.clone(),
-            begun,
-        })
-    }
-
-    /// What it is called.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it is.
-    #[must_use]
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    /// The programs it runs.
-    #[must_use]
-    pub fn services(&self) -> &Services {
-        &self.services
-    }
-
-    /// All hosts, in the order of the topology.
-    #[must_use]
-    pub fn hosts(&self) -> &[Host] {
-        &self.hosts
+        let folder = Folder::new()?;
+        let layout = Layout::of(&topology);
+        config::write(&topology, &layout, &services, folder.path())?;
+        let (mut routers, mut hosts) = (BTreeMap::new(), Vec::new());
+        for addresses in &layout.ases {
+            let (router, own) = network::namespaces(&name, addresses)?;
+            routers.insert(addresses.id, router);
+            hosts.extend(own);
+        }
+        let plans = topology.links.iter().zip(&layout.links);
+        let links = plans.map(|(plan, addresses)| NetLink::build(plan, addresses, plan.ends.map(|id| &routers[&id])));
+        let links = links.collect::<Result<_, _>>()?;
+        let processes = start_all(&topology, &routers, &hosts, &services, &folder)?;
+        Ok(Self { name, processes, _keep: keep, links, routers, hosts, topology, layout, folder, services, begun })
     }
 
     /// The first host of an AS, written as `1-ff00:0:111`.
@@ -185,15 +162,8 @@ impl Localnet {
     /// # Errors
     /// Where there is no such AS.
     pub fn router(&self, isd_as: &str) -> Result<&Namespace, LabError> {
-        let index = self.topology.ases.iter().position(|plan| plan.id.to_string() == isd_as);
-        let index = index.ok_or_else(|| self.fault(format!("there is no AS {isd_as}")))?;
-        Ok(&self.network.ases[index].router)
-    }
-
-    /// All links, in the order of the topology.
-    #[must_use]
-    pub fn links(&self) -> &[NetLink] {
-        &self.network.links
+        let router = isd_as.parse().ok().and_then(|id: IsdAs| self.routers.get(&id));
+        router.ok_or_else(|| self.fault(format!("there is no AS {isd_as}")))
     }
 
     /// A link by its name.
@@ -201,12 +171,11 @@ impl Localnet {
     /// # Errors
     /// Where there is none.
     pub fn link(&self, name: &str) -> Result<&NetLink, LabError> {
-        let found = self.network.links.iter().find(|link| link.name() == name);
+        let found = self.links.iter().find(|link| link.name == name);
         found.ok_or_else(|| self.fault(format!("there is no link {name}")))
     }
 
     /// The folder with an AS's configuration, for programs that take `--config-dir`.
-    #[must_use]
     pub fn config_dir(&self, isd_as: IsdAs) -> PathBuf {
         config::folder_of(self.folder.path(), isd_as)
     }
@@ -223,51 +192,33 @@ impl Drop for Localnet {
     }
 }
 
-fn hosts(network: &Network, layout: &Layout) -> Vec<Host> {
-    let of = |(built, addresses): (&network::AsNetwork, &layout::AsLayout)| {
-        let daemon = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), config::DAEMON_PORT);
-        let hosts = built.hosts.iter().zip(&addresses.hosts).zip(1..);
-        let isd_as = addresses.id;
-        let host = move |((namespace, address), number): ((&Namespace, &IpAddr), usize)| Host {
-            isd_as,
-            number,
-            namespace: namespace.clone(),
-            address: *address,
-            daemon,
-        };
-        hosts.map(host).collect::<Vec<_>>()
-    };
-    network.ases.iter().zip(&layout.ases).flat_map(of).collect()
-}
-
 /// Routers first: what others send before there is one is lost, and retransmitted a second later.
-fn starts(topology: &Topology, network: &Network, services: &Services, folder: &Folder) -> Vec<Start> {
-    let mut starts = Vec::new();
-    for (plan, built) in topology.ases.iter().zip(&network.ases) {
-        let configs = config::folder_of(folder.path(), plan.id);
-        let mut add = |rank: u8, role: String, program: &str, config: String, namespace: &Namespace| {
-            let (program, config) = (services.program(program), configs.join(config));
-            starts.push((rank, Start { isd_as: plan.id, role, program, config, namespace: namespace.clone() }));
-        };
-        add(0, "router".to_owned(), "router", "br.toml".to_owned(), &built.router);
-        add(1, "control".to_owned(), "control", "cs.toml".to_owned(), &built.router);
-        for (host, number) in built.hosts.iter().zip(1..) {
-            add(2, format!("daemon{number}"), "daemon", format!("sd{number}.toml"), host);
-            if plan.shim {
-                add(2, format!("shim{number}"), "dispatcher", format!("disp{number}.toml"), host);
-            }
+fn start_all(
+    topology: &Topology,
+    routers: &BTreeMap<IsdAs, Namespace>,
+    hosts: &[Host],
+    services: &Path,
+    folder: &Folder,
+) -> Result<Vec<Service>, LabError> {
+    let mut started = Vec::new();
+    let mut start = |isd_as: IsdAs, role: String, program: &str, config: String, namespace: &Namespace| {
+        let mut command = namespace.command(&services.join(program).to_string_lossy());
+        command.arg("--config").arg(config::folder_of(folder.path(), isd_as).join(config)).envs(ENVIRONMENT);
+        let name = format!("{}.{role}", config::name_of(isd_as));
+        let process = Process::launch(&name, command, Stdio::null(), folder)?;
+        started.push(Service { isd_as, role, process });
+        Ok::<_, LabError>(())
+    };
+    for (role, config) in [("router", "br.toml"), ("control", "cs.toml")] {
+        for plan in &topology.ases {
+            start(plan.id, role.to_owned(), role, config.to_owned(), &routers[&plan.id])?;
         }
     }
-    starts.sort_by_key(|(rank, _)| *rank);
-    starts.into_iter().map(|(_, start)| start).collect()
-}
-
-impl Start {
-    fn run(self, folder: &Folder) -> Result<Service, LabError> {
-        let name = format!("{}.{}", config::name_of(self.isd_as), self.role);
-        let config = self.config.to_string_lossy();
-        let arguments = ["--config", &*config];
-        let process = Process::start_with(&name, &self.namespace, &self.program, &arguments, &ENVIRONMENT, folder)?;
-        Ok(Service { isd_as: self.isd_as, role: self.role, process })
+    for Host { isd_as, number, namespace, .. } in hosts {
+        start(*isd_as, format!("daemon{number}"), "daemon", format!("sd{number}.toml"), namespace)?;
+        if topology.find(*isd_as).is_some_and(|plan| plan.shim) {
+            start(*isd_as, format!("shim{number}"), "dispatcher", format!("disp{number}.toml"), namespace)?;
+        }
     }
+    Ok(started)
 }

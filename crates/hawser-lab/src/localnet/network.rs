@@ -11,139 +11,89 @@
 //! 2. Each two hosts of an AS have a veth between them, as a switch without any cost.
 //! 3. Links between the ASes' namespaces.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hawser_wire::{Counters, EmulatedLink, End, LinkSpec, Namespace, Way, veth};
 use ipnet::IpNet;
 
-use super::config::name_of;
-use super::layout::{AsLayout, Layout, LinkLayout};
-use super::topology::{LinkPlan, Topology};
+use super::Host;
+use super::config::{DAEMON_PORT, name_of};
+use super::layout::{AsLayout, LinkLayout};
+use super::topology::LinkPlan;
 use crate::error::LabError;
 
 /// A host's interface towards its AS.
 const UPLINK: &str = "eth0";
 /// Where the bytes sent stand among an interface's numbers, the packets after them. Source: proc_pid_net(5), dev.
 const SENT_BYTES: usize = 8;
-
-/// Namespaces and links. Removed on drop; links may be changed from any thread.
-#[derive(Debug)]
-pub(super) struct Network {
-    // Links go before the namespaces they lie in.
-    pub links: Vec<NetLink>,
-    /// In the order of the topology.
-    pub ases: Vec<AsNetwork>,
-}
-
-/// An AS's namespaces. Plain data; clones name the same namespaces.
-#[derive(Clone, Debug)]
-pub(super) struct AsNetwork {
-    /// Of router and control service.
-    pub router: Namespace,
-    pub hosts: Vec<Namespace>,
-}
+/// Bytes of Ethernet's header, which the kernel counts with each packet, and an emulated link does not. Source: IEEE
+/// 802.3, 3.1.1.
+const ETHERNET: u64 = 14;
 
 /// A link between two ASes. It starts whole, and is removed on drop; may be used from any thread.
 #[derive(Debug)]
 pub struct NetLink {
-    name: String,
+    /// Its name.
+    pub name: String,
+    /// The emulator, where the topology asks for one.
+    pub emulated: Option<EmulatedLink>,
     ends: [End; 2],
-    emulated: Option<EmulatedLink>,
     /// Whether it was cut last, or restored.
     cut: AtomicBool,
 }
 
-impl Network {
-    /// Steps 1 to 3; the namespaces' names begin with the network's.
-    pub fn build(name: &str, topology: &Topology, layout: &Layout) -> Result<Self, LabError> {
-        let ases: Vec<AsNetwork> =
-            layout.ases.iter().map(|addresses| AsNetwork::build(name, addresses)).collect::<Result<_, _>>()?;
-        let router = |id| {
-            let index = topology.ases.iter().position(|plan| plan.id == id);
-            index.map(|index| ases[index].router.clone())
-        };
-        let links = topology.links.iter().zip(&layout.links).filter_map(|(plan, addresses)| {
-            let [a, b] = plan.ends.map(router);
-            Some(NetLink::build(plan, addresses, [a?, b?]))
-        });
-        Ok(Self { links: links.collect::<Result<_, _>>()?, ases })
-    }
-}
-
-impl AsNetwork {
-    fn build(network: &str, addresses: &AsLayout) -> Result<Self, LabError> {
-        let tag = format!("{network}.{}", name_of(addresses.id));
-        let router = Namespace::new(&tag)?;
-        let mut hosts: Vec<Namespace> = Vec::new();
-        for (&address, number) in addresses.hosts.iter().zip(1..) {
-            let host = Namespace::new(&format!("{tag}.host{number}"))?;
-            let inside = format!("host{number}");
-            let (near, far) = (end(&host, UPLINK, address), end(&router, &inside, addresses.router));
-            veth(&near, &far, addresses.mtu)?;
-            host.add_route(addresses.network, None, Some(UPLINK))?;
-            router.add_route(address.into(), None, Some(&inside))?;
-            for ((other, its), its_address) in hosts.iter().zip(1..).zip(&addresses.hosts) {
-                let (mine, yours) = (format!("peer{its}"), format!("peer{number}"));
-                veth(&end(&host, &mine, address), &end(other, &yours, *its_address), addresses.mtu)?;
-                host.add_route((*its_address).into(), None, Some(&mine))?;
-                other.add_route(address.into(), None, Some(&yours))?;
-            }
-            hosts.push(host);
+/// Steps 1 and 2 for an AS: the namespace of its router and control service, and its hosts. The namespaces' names begin
+/// with the network's.
+pub(super) fn namespaces(network: &str, addresses: &AsLayout) -> Result<(Namespace, Vec<Host>), LabError> {
+    let tag = format!("{network}.{}", name_of(addresses.id));
+    let router = Namespace::new(&tag)?;
+    let mut hosts: Vec<Host> = Vec::new();
+    for (&address, number) in addresses.hosts.iter().zip(1..) {
+        let host = Namespace::new(&format!("{tag}.host{number}"))?;
+        let inside = format!("host{number}");
+        veth(&end(&host, UPLINK, address), &end(&router, &inside, addresses.router), addresses.mtu)?;
+        host.add_route(addresses.network, None, Some(UPLINK))?;
+        router.add_route(address.into(), None, Some(&inside))?;
+        for other in &hosts {
+            let (mine, yours) = (format!("peer{}", other.number), format!("peer{number}"));
+            veth(&end(&host, &mine, address), &end(&other.namespace, &yours, other.address), addresses.mtu)?;
+            host.add_route(other.address.into(), None, Some(&mine))?;
+            other.namespace.add_route(address.into(), None, Some(&yours))?;
         }
-        if hosts.is_empty() {
-            // Nobody else lives there: router and control service still need their address.
-            router.add_address("lo", addresses.router.into())?;
-        }
-        Ok(Self { router, hosts })
+        let daemon = (Ipv4Addr::LOCALHOST, DAEMON_PORT).into();
+        hosts.push(Host { isd_as: addresses.id, number, namespace: host, address, daemon });
     }
+    if hosts.is_empty() {
+        // Nobody else lives there: router and control service still need their address.
+        router.add_address("lo", addresses.router.into())?;
+    }
+    Ok((router, hosts))
 }
 
 /// An end with one address and no network around it.
 fn end(namespace: &Namespace, interface: &str, address: IpAddr) -> End {
-    End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: vec![IpNet::from(address)] }
+    End::new(namespace, interface, &[&IpNet::from(address).to_string()])
 }
 
 impl NetLink {
-    /// Step 3.
-    fn build(plan: &LinkPlan, addresses: &LinkLayout, routers: [Namespace; 2]) -> Result<Self, LabError> {
-        let [a, b] = routers;
-        let end = |namespace: Namespace, side: usize| End {
-            namespace,
-            interface: plan.name.clone(),
-            addresses: vec![addresses.ends[side].address],
+    /// Step 3, between the ASes' namespaces.
+    pub(super) fn build(plan: &LinkPlan, addresses: &LinkLayout, routers: [&Namespace; 2]) -> Result<Self, LabError> {
+        let end = |side: usize| End::new(routers[side], &plan.name, &[&addresses.ends[side].address.to_string()]);
+        let ends = [end(0), end(1)];
+        let [a, b] = ends.clone();
+        let emulated = if let Some([up, down]) = &plan.ways {
+            let link = LinkSpec::symmetric(&plan.name, a, b, up);
+            Some(EmulatedLink::new(LinkSpec { mtu: addresses.mtu, b_to_a: down.clone(), ..link })?)
+        } else {
+            veth(&a, &b, addresses.mtu)?;
+            None
         };
-        let ends = [end(a, 0), end(b, 1)];
-        let emulated = match &plan.ways {
-            None => {
-                veth(&ends[0], &ends[1], addresses.mtu)?;
-                None
-            }
-            Some([up, down]) => {
-                let [a, b] = ends.clone();
-                let spec =
-                    LinkSpec { mtu: addresses.mtu, b_to_a: down.clone(), ..LinkSpec::symmetric(&plan.name, a, b, up) };
-                Some(EmulatedLink::new(spec)?)
-            }
-        };
-        Ok(Self { name: plan.name.clone(), ends, emulated, cut: AtomicBool::new(false) })
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The emulator, where the topology asks for one.
-    #[must_use]
-    pub fn emulated(&self) -> Option<&EmulatedLink> {
-        self.emulated.as_ref()
+        Ok(Self { name: plan.name.clone(), emulated, ends, cut: AtomicBool::new(false) })
     }
 
     /// Whether it was cut, and not restored.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
+    pub(super) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
 
@@ -185,7 +135,7 @@ impl NetLink {
         Ok(link.black_hole(on)?)
     }
 
-    /// What it has carried, from its first end first; of a plain veth only packets and bytes are counted.
+    /// What it has carried, from its first end first; of a plain veth only packets and their IP bytes are counted.
     ///
     /// # Errors
     /// Where an interface is gone.
@@ -202,12 +152,30 @@ impl NetLink {
 fn sent(end: &End) -> Result<Counters, LabError> {
     let text = end.namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
     let text = text.map_err(|error| LabError::system(format!("count packets of {}", end.interface), error))?;
-    let fields = |line: &str| -> Option<Vec<u64>> {
-        let (name, rest) = line.split_once(':')?;
-        (name.trim() == end.interface).then(|| rest.split_whitespace().map_while(|field| field.parse().ok()).collect())
-    };
-    let fields = text.lines().find_map(fields).unwrap_or_default();
-    let at = |index: usize| fields.get(index).copied().unwrap_or_default();
-    let (bytes, packets) = (at(SENT_BYTES), at(SENT_BYTES + 1));
-    Ok(Counters { packets_in: packets, packets_out: packets, bytes_in: bytes, bytes_out: bytes, ..Counters::default() })
+    Ok(of_interface(&text, &end.interface))
+}
+
+/// That, by what `/proc/net/dev` says; nothing where the interface is not there.
+fn of_interface(text: &str, interface: &str) -> Counters {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let numbers = lines.find(|(name, _)| name.trim() == interface).map_or("", |(_, numbers)| numbers);
+    let mut sent = numbers.split_whitespace().skip(SENT_BYTES).map_while(|field| field.parse::<u64>().ok());
+    let (bytes, packets) = (sent.next().unwrap_or_default(), sent.next().unwrap_or_default());
+    let bytes = bytes.saturating_sub(packets * ETHERNET);
+    Counters { packets_in: packets, packets_out: packets, bytes_in: bytes, bytes_out: bytes, ..Counters::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_veth_counts_bytes_of_ip_as_an_emulated_link_does() {
+        let text = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  \
+                    c12: 9 1 0 0 0 0 0 0 1514 1 0 0 0 0 0 0\n    c1: 7 1 0 0 0 0 0 0 4514 4 0 0 0 0 0 0\n";
+        let sent = of_interface(text, "c1");
+        assert_eq!((sent.packets_in, sent.packets_out), (4, 4));
+        assert_eq!((sent.bytes_in, sent.bytes_out), (4514 - 4 * 14, 4514 - 4 * 14));
+        assert_eq!(of_interface(text, "c2"), Counters::default());
+    }
 }

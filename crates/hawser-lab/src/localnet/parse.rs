@@ -1,24 +1,34 @@
-//! From a file's text to a [`Topology`], or every fault of it.
+//! Topologies by name, and from a file's text to a [`Topology`], or every fault of it.
 //!
 //! 1. The text becomes a tree that knows its bytes.
 //! 2. The topology's own keys, its ASes, its links; `count` makes several links of one.
 //! 3. What must hold of all together: `check`.
 
-use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
-use hawser_config::ConfigError;
-use hawser_config::reading::{self, Fault, Faults, Sited, Table, boolean, did_you_mean, quoted, string};
+use hawser_config::reading::{self, Fault, Faults, Sited, Span, Table, boolean, did_you_mean, quoted, string};
 use hawser_scion::IsdAs;
+use hawser_scion::conn::PortRange;
 use hawser_wire::Direction;
 use toml::de::{DeTable, DeValue};
 
 use super::check;
-use super::topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, PortRange, Topology};
+use super::topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, Topology};
 use crate::scenario::figures::{DEFAULT_QUEUE, Figures};
+use crate::scenario::find::{FileError, is_file};
 use crate::scenario::link::{self, Traces};
+use crate::scenario::recorded::Sources;
 use crate::scenario::refer::each;
 use crate::scenario::values;
+
+/// Topologies that are part of the program: name and text.
+const EMBEDDED: [(&str, &str); 2] = [
+    ("two-cores", include_str!("../../topologies/two-cores.toml")),
+    ("six-as", include_str!("../../topologies/six-as.toml")),
+];
+/// As errors call it.
+const WHAT: &str = "topology";
 
 /// What an Ethernet packet of 1500 bytes leaves for SCION after IPv4 and UDP, or IPv6 and UDP. Source: RFC 894, 791,
 /// 8200, 768.
@@ -45,110 +55,132 @@ const BFD: Duration = Duration::from_millis(200);
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const KINDS: [(&str, LinkKind); 3] = [("core", LinkKind::Core), ("child", LinkKind::Child), ("peer", LinkKind::Peer)];
 
-/// Where things stand, for `check`. Grows while the file is read; one owner.
-#[derive(Default)]
-pub(super) struct Places {
+/// What was read so far, and where it stands, for `check`. Grows while the file is read; one owner.
+pub(super) struct Draft {
+    pub topology: Topology,
     /// Of each AS's `id`.
-    pub ases: Vec<Range<usize>>,
+    pub as_spans: Vec<Span>,
     /// Of each link's section.
-    pub links: Vec<Range<usize>>,
+    pub link_spans: Vec<Span>,
 }
 
-/// Steps 1 to 3. `links` takes the place of every `count`.
-pub(super) fn parse(
-    text: &str,
-    file: &str,
-    links: Option<u8>,
-    traces: Traces<'_>,
-) -> Result<Topology, Vec<ConfigError>> {
-    let mut faults = Faults::new(file, text);
-    let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
-    let tree = tree.get_ref();
-    let mut table = Table::new("the topology".to_owned(), tree, 0..0, &mut faults);
+impl Topology {
+    /// The topology of a name or file: a path (something with a slash, or ending in .toml) is read from disk, another
+    /// word is an embedded topology's name. `links` takes the place of every `count`.
+    ///
+    /// # Errors
+    /// Where there is none of this name, it cannot be read, or has faults.
+    pub fn named(name: &str, links: Option<u8>) -> Result<Self, FileError> {
+        if is_file(name) {
+            let path = Path::new(name);
+            let text = FileError::text_of(WHAT, path)?;
+            return Self::parse(&text, name, Some(path.parent().unwrap_or(Path::new(""))), links);
+        }
+        match EMBEDDED.iter().find(|(known, _)| *known == name) {
+            Some((name, text)) => Self::parse(text, &format!("{name}.toml"), None, links),
+            None => {
+                let known = EMBEDDED.map(|(known, _)| known);
+                let hint = format!("there are {}; a file's name ends in .toml", known.join(", "));
+                Err(FileError::unknown(format!("{WHAT} {name}: there is none of this name"), name, &known, hint))
+            }
+        }
+    }
+
+    /// Steps 1 to 3; `file` is what its faults are reported under, `folder` where traces are, and `links` takes the
+    /// place of every `count`.
+    ///
+    /// # Errors
+    /// Every fault of the text.
+    pub fn parse(text: &str, file: &str, folder: Option<&Path>, links: Option<u8>) -> Result<Self, FileError> {
+        let mut faults = Faults::new(file, text);
+        let tree = reading::tree(text, &mut faults);
+        let topology = tree.map(|tree| parsed(tree.get_ref(), links, &Sources::new(folder, None), &mut faults));
+        topology.filter(|_| faults.is_empty()).ok_or_else(|| {
+            let (file, text) = (file.to_owned(), text.to_owned());
+            FileError::Faulty { what: WHAT, file, text, errors: faults.into_sorted() }
+        })
+    }
+}
+
+/// Steps 2 and 3.
+fn parsed(tree: &DeTable<'_>, links: Option<u8>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Topology {
+    let mut table = Table::new("the topology".to_owned(), tree, 0..0, faults);
     let name = table.required("name", "name = \"two-cores\"", values::slug);
     let remote_daemons = table.is("remote-daemons");
     for section in ["as", "link"] {
         table.optional(section, |_| Ok(()));
     }
     table.finish();
-    let mut places = Places::default();
-    let mut topology = Topology {
-        name: name.map_or_else(String::new, |name| name.value),
-        remote_daemons,
-        ases: vec![],
-        links: vec![],
-    };
-    ases(tree, &mut topology, &mut places, &mut faults);
+    let name = name.map(|name| name.value).unwrap_or_default();
+    let topology = Topology { name, remote_daemons, ases: vec![], links: vec![] };
+    let mut draft = Draft { topology, as_spans: vec![], link_spans: vec![] };
+    draft.read_ases(tree, faults);
     let wrong_ases = !faults.is_empty();
-    links_of(tree, links, traces, &mut topology, &mut places, &mut faults);
+    draft.read_links(tree, links, traces, faults);
     // What a wrong AS would have been is not known: what links say of it is no fault of theirs.
     if !wrong_ases {
-        check::whole(&topology, &places, &mut faults);
+        check::whole(&draft, faults);
     }
-    if faults.is_empty() { Ok(topology) } else { Err(faults.into_sorted()) }
+    draft.topology
 }
 
-fn ases(tree: &DeTable<'_>, topology: &mut Topology, places: &mut Places, faults: &mut Faults<'_>) {
-    if !tree.contains_key("as") {
-        faults.add(0..0, Fault::new("missing section [[as]]").hint("add one with id = \"1-ff00:0:110\", core = true"));
+impl Draft {
+    fn read_ases(&mut self, tree: &DeTable<'_>, faults: &mut Faults<'_>) {
+        if !tree.contains_key("as") {
+            let hint = "add one with id = \"1-ff00:0:110\", core = true";
+            faults.add(0..0, Fault::new("missing section [[as]]").hint(hint));
+        }
+        each(tree, "as", "as", faults, |table| {
+            let id = table.required("id", "id = \"1-ff00:0:110\"", isd_as);
+            if let Some(Sited { value, .. }) = &id
+                && self.topology.ases.iter().any(|plan| plan.id.asn() == value.asn())
+            {
+                let fault = Fault::new(format!("`id`: there is an AS {} already", value.asn()));
+                table.fault_at("id", fault.hint("scion-pki keeps one key for each number, whatever its ISD"));
+            }
+            let core = table.is("core");
+            let hosts = table.get("hosts", |value| number(value, 0, HOSTS_MAX)).unwrap_or(1);
+            let family = table.get("hosts-ip", |value| values::word(value, &FAMILIES)).unwrap_or(Family::V4);
+            let mtu = table.get("mtu", |value| values::whole(value, MTU_MIN));
+            let mtu = mtu.unwrap_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 });
+            let dispatched = table.get("dispatched-ports", |value| string(value, ports)).unwrap_or(DISPATCHED);
+            let shim = table.get("shim", boolean).unwrap_or(true);
+            let Sited { value: id, span } = id?;
+            self.as_spans.push(span);
+            self.topology.ases.push(AsPlan { id, core, hosts, family, mtu, dispatched, shim });
+            Some(())
+        });
     }
-    each(tree, "as", "as", faults, |table| {
-        let id = table.required("id", "id = \"1-ff00:0:110\"", isd_as);
-        if let Some(Sited { value, .. }) = &id
-            && topology.ases.iter().any(|plan| plan.id.asn() == value.asn())
-        {
-            let fault = Fault::new(format!("`id`: there is an AS {} already", value.asn()));
-            table.fault_at("id", fault.hint("scion-pki keeps one key for each number, whatever its ISD"));
-        }
-        let core = table.is("core");
-        let hosts = table.get("hosts", |value| number(value, 0, HOSTS_MAX)).unwrap_or(1);
-        let family = table.get("hosts-ip", |value| values::word(value, &FAMILIES)).unwrap_or(Family::V4);
-        let mtu = table.get("mtu", |value| values::whole(value, MTU_MIN));
-        let mtu = mtu.unwrap_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 });
-        let dispatched = table.get("dispatched-ports", |value| string(value, ports)).unwrap_or(DISPATCHED);
-        let shim = table.get("shim", boolean).unwrap_or(true);
-        let Sited { value: id, span } = id?;
-        places.ases.push(span);
-        topology.ases.push(AsPlan { id, core, hosts, family, mtu, dispatched, shim });
-        Some(())
-    });
-}
 
-fn links_of(
-    tree: &DeTable<'_>,
-    links: Option<u8>,
-    traces: Traces<'_>,
-    topology: &mut Topology,
-    places: &mut Places,
-    faults: &mut Faults<'_>,
-) {
-    each(tree, "link", "link", faults, |table| {
-        let name = table.required("name", "name = \"c1\"", values::link_name);
-        let kind = table.required("kind", "kind = \"core\"", |value| values::word(value, &KINDS));
-        let [a, b] = [("a", "a = \"1-ff00:0:110\""), ("b", "b = \"1-ff00:0:111\"")]
-            .map(|(key, example)| table.required(key, example, |value| known(value, topology)));
-        let count = table.get("count", |value| number(value, 1, COUNT_MAX));
-        let mtu: Option<u16> = table.get("mtu", |value| values::whole(value, MTU_MIN));
-        let bfd = table.get("bfd", values::some_time).unwrap_or(BFD);
-        let ways = ways(link::changes(table, traces));
-        let announced = announced(table, ways.as_ref());
-        if ways.is_some() && mtu.is_some_and(|mtu| mtu > MTU_EMULATED) {
-            let fault = Fault::new(format!("`mtu`: an emulated link carries at most {MTU_EMULATED} bytes"));
-            table.fault_at("mtu", fault.hint("a link without rate, delay and loss carries more"));
+    fn read_links(&mut self, tree: &DeTable<'_>, links: Option<u8>, traces: Traces<'_>, faults: &mut Faults<'_>) {
+        each(tree, "link", "link", faults, |table| {
+            let name = table.required("name", "name = \"c1\"", values::link_name);
+            let kind = table.required("kind", "kind = \"core\"", |value| values::word(value, &KINDS));
+            let [a, b] = [("a", "a = \"1-ff00:0:110\""), ("b", "b = \"1-ff00:0:111\"")]
+                .map(|(key, example)| table.required(key, example, |value| known(value, &self.topology)));
+            let count = table.get("count", |value| number(value, 1, COUNT_MAX));
+            let mtu: Option<u16> = table.get("mtu", |value| values::whole(value, MTU_MIN));
+            let bfd = table.get("bfd", values::some_time).unwrap_or(BFD);
+            let ways = ways(link::changes(table, traces));
+            let announced = announced(table, ways.as_ref());
+            if ways.is_some() && mtu.is_some_and(|mtu| mtu > MTU_EMULATED) {
+                let fault = Fault::new(format!("`mtu`: an emulated link carries at most {MTU_EMULATED} bytes"));
+                table.fault_at("mtu", fault.hint("a link without rate, delay and loss carries more"));
+            }
+            let (name, kind, ends) = (name?, kind?.value, [a?.value, b?.value]);
+            let mtu = mtu.unwrap_or(MTU_V4);
+            let plan = LinkPlan { name: String::new(), kind, ends, ways, mtu, announced, bfd };
+            for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
+                claim(table, &self.topology, &name);
+                self.link_spans.push(table.header());
+                self.topology.links.push(LinkPlan { name: name.value, ..plan });
+            }
+            Some(())
+        });
+        if self.topology.links.len() > LINKS_MAX {
+            let span = self.link_spans.last().cloned().unwrap_or_default();
+            faults.add(span, Fault::new(format!("there are more than {LINKS_MAX} links")));
         }
-        let (name, kind, ends) = (name?, kind?.value, [a?.value, b?.value]);
-        let mtu = mtu.unwrap_or(MTU_V4);
-        let plan = LinkPlan { name: String::new(), kind, ends, ways, mtu, announced, bfd };
-        for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
-            claim(table, topology, &name);
-            places.links.push(table.header());
-            topology.links.push(LinkPlan { name: name.value, ..plan });
-        }
-        Some(())
-    });
-    if topology.links.len() > LINKS_MAX {
-        let span = places.links.last().cloned().unwrap_or_default();
-        faults.add(span, Fault::new(format!("there are more than {LINKS_MAX} links")));
     }
 }
 
@@ -180,9 +212,8 @@ fn ways(figures: [Figures; 2]) -> Option<[Direction; 2]> {
     if figures.iter().all(|figures| *figures == Figures::default()) {
         return None;
     }
-    let mut seed = 0;
-    Some(figures.map(|figures| {
-        seed += 1;
+    let [up, down] = figures;
+    Some([(up, 1), (down, 2)].map(|(figures, seed)| {
         let mut way = Direction { queue: DEFAULT_QUEUE, seed, ..Direction::default() };
         figures.apply(&mut way);
         way

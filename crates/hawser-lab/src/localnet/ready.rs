@@ -4,13 +4,14 @@
 //! 2. It is whole when each has one at least, and every link is a path of its own between its ends.
 //! 3. What is missing is asked for again; a process that has ended ends the wait.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_scion::{Fingerprint, InterfaceId, IsdAs, PathInterface};
 use serde::Deserialize;
 
 use super::{Host, Localnet};
 use crate::error::LabError;
+use crate::wait::until;
 
 /// How often daemons are asked: they ask their control service as often, and it takes turns of a second.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -22,26 +23,16 @@ struct Shown {
     paths: Vec<ShownPath>,
 }
 
-/// A path that it prints. Plain data.
 #[derive(Deserialize)]
 struct ShownPath {
     #[serde(default)]
     hops: Vec<ShownHop>,
 }
 
-/// An interface that it prints. Plain data.
 #[derive(Deserialize)]
 struct ShownHop {
     isd_as: String,
     interface: u16,
-}
-
-/// What one AS must have towards another. Plain data.
-struct Wanted {
-    from: Host,
-    to: IsdAs,
-    /// Paths that must be among them.
-    direct: Vec<Fingerprint>,
 }
 
 impl Localnet {
@@ -50,75 +41,40 @@ impl Localnet {
     /// # Errors
     /// Where it is not in time, or a process has ended.
     pub fn wait_ready(&self, patience: Duration) -> Result<Duration, LabError> {
-        let late = Instant::now() + patience;
-        let mut wanted = self.wanted();
-        loop {
-            wanted = self.missing(wanted);
-            if wanted.is_empty() {
-                return Ok(self.begun.elapsed());
+        let mut missing = self.pairs();
+        let whole = until(patience, GLANCE, || {
+            let left = at_once(std::mem::take(&mut missing), |pair| (!self.is_joined(pair)).then_some(pair));
+            missing = left.into_iter().flatten().collect();
+            if missing.is_empty() {
+                return Ok(Some(self.begun.elapsed()));
             }
-            self.all_run()?;
-            if Instant::now() > late {
-                let pairs: Vec<String> =
-                    wanted.iter().map(|wanted| format!("{} to {}", wanted.from.isd_as, wanted.to)).collect();
-                return Err(self.fault(format!(
-                    "after {} s there are no paths {}",
-                    patience.as_secs(),
-                    pairs.join(", ")
-                )));
-            }
-            std::thread::sleep(GLANCE);
-        }
-    }
-
-    /// Step 3: a process that has ended is a fault, told with its log.
-    fn all_run(&self) -> Result<(), LabError> {
-        for service in &self.processes {
-            if !service.process.runs() {
-                return Err(service.process.fault("it has ended"));
-            }
-        }
-        Ok(())
-    }
-
-    fn wanted(&self) -> Vec<Wanted> {
-        let mut wanted = Vec::new();
-        for from in self.hosts.iter().filter(|host| host.number == 1) {
-            for to in self.topology.ases.iter().map(|plan| plan.id).filter(|&to| to != from.isd_as) {
-                wanted.push(Wanted { from: from.clone(), to, direct: self.direct(from.isd_as, to) });
-            }
-        }
-        wanted
-    }
-
-    /// The paths over one link between two ASes.
-    fn direct(&self, from: IsdAs, to: IsdAs) -> Vec<Fingerprint> {
-        let mut found = Vec::new();
-        for (link, addresses) in self.topology.links.iter().zip(&self.layout.links) {
-            for (near, far) in [(0, 1), (1, 0)] {
-                if link.ends[near] == from && link.ends[far] == to {
-                    let crossing = [near, far].map(|end| PathInterface {
-                        isd_as: link.ends[end],
-                        id: InterfaceId(addresses.ends[end].interface),
-                    });
-                    found.push(Fingerprint::new(crossing));
-                }
-            }
-        }
-        found
-    }
-
-    /// Steps 1 and 2: what is not there yet.
-    fn missing(&self, wanted: Vec<Wanted>) -> Vec<Wanted> {
-        let lacks = |wanted: &Wanted| {
-            let paths = self.paths(&wanted.from, wanted.to).unwrap_or_default();
-            paths.is_empty() || wanted.direct.iter().any(|direct| !paths.contains(direct))
-        };
-        std::thread::scope(|scope| {
-            let asked: Vec<_> =
-                wanted.into_iter().map(|wanted| scope.spawn(move || lacks(&wanted).then_some(wanted))).collect();
-            asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+            let ended = self.processes.iter().find(|service| !service.process.runs());
+            ended.map_or(Ok(None), |service| Err(service.process.fault("it has ended")))
+        })?;
+        whole.ok_or_else(|| {
+            let pairs: Vec<String> = missing.iter().map(|(from, to)| format!("{} to {to}", from.isd_as)).collect();
+            self.fault(format!("after {} s there are no paths {}", patience.as_secs(), pairs.join(", ")))
         })
+    }
+
+    /// The first host of each AS that has one, and each other AS.
+    pub(super) fn pairs(&self) -> Vec<(&Host, IsdAs)> {
+        let all = || self.topology.ases.iter().map(|plan| plan.id);
+        let firsts = self.hosts.iter().filter(|host| host.number == 1);
+        firsts.flat_map(|from| all().filter(move |to| *to != from.isd_as).map(move |to| (from, to))).collect()
+    }
+
+    /// Steps 1 and 2, for a pair.
+    fn is_joined(&self, (from, to): (&Host, IsdAs)) -> bool {
+        let paths = self.paths(from, to).unwrap_or_default();
+        let mut direct =
+            self.layout.at(&self.topology, from.isd_as).filter(|(link, _, near)| link.ends[1 - near] == to);
+        !paths.is_empty()
+            && direct.all(|(link, places, near)| {
+                let crossed =
+                    |end: usize| PathInterface { isd_as: link.ends[end], id: InterfaceId(places.ends[end].interface) };
+                paths.contains(&Fingerprint::new([near, 1 - near].map(crossed)))
+            })
     }
 
     /// The paths that a host's daemon has to an AS now.
@@ -126,7 +82,7 @@ impl Localnet {
     /// # Errors
     /// Where the daemon does not answer.
     pub fn paths(&self, from: &Host, to: IsdAs) -> Result<Vec<Fingerprint>, LabError> {
-        let mut command = from.namespace.command(&self.services.program("scion").to_string_lossy());
+        let mut command = from.namespace.command(&self.services.join("scion").to_string_lossy());
         command.args(["showpaths", "--no-probe", "--format", "json", "-m", "100", "--sciond"]);
         command.arg(from.daemon.to_string()).arg(to.to_string()).env("GOMAXPROCS", "1");
         let output = command.output().map_err(|error| LabError::system("run scion showpaths", error))?;
@@ -143,4 +99,13 @@ impl Localnet {
         };
         Ok(shown.paths.into_iter().map(path).collect())
     }
+}
+
+/// Asks for all of them at once; the answers are in their order.
+pub(super) fn at_once<W: Send, T: Send>(all: Vec<W>, ask: impl Fn(W) -> T + Sync) -> Vec<T> {
+    let ask = &ask;
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = all.into_iter().map(|one| scope.spawn(move || ask(one))).collect();
+        asked.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }

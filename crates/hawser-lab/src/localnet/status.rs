@@ -1,16 +1,16 @@
 //! What a network looks like now: for `hawser scion net status`, and for experiments that count costs.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use hawser_scion::IsdAs;
-use hawser_wire::traffic::ProcessUsage;
-use hawser_wire::{Counters, Direction};
+use hawser_wire::Way;
 use serde::{Deserialize, Serialize};
 
-use super::Localnet;
+use super::layout::LinkLayout;
 use super::network::NetLink;
-use super::topology::LinkPlan;
+use super::ready::at_once;
+use super::topology::{AsPlan, LinkPlan};
+use super::{Host, Localnet, Service};
 use crate::error::LabError;
 
 /// Lines of a process's log that are told.
@@ -152,113 +152,82 @@ impl Localnet {
     /// # Errors
     /// Where a link's interface is gone.
     pub fn status(&self) -> Result<Status, LabError> {
-        let processes = self.processes();
-        let links = self.topology.links.iter().zip(&self.layout.links).zip(&self.network.links);
-        let links = links.map(|((plan, addresses), link)| {
-            let interfaces = addresses.ends.map(|end| end.interface);
-            link_status(plan, interfaces, link)
-        });
-        let ases = self.topology.ases.iter().zip(&self.network.ases).map(|(plan, built)| AsStatus {
-            isd_as: plan.id.to_string(),
-            core: plan.core,
-            namespace: built.router.name().to_owned(),
-            hosts: self.hosts.iter().filter(|host| host.isd_as == plan.id).map(host_status).collect(),
-            processes: processes.iter().filter(|process| process.isd_as == plan.id.to_string()).cloned().collect(),
-        });
+        let ases: Vec<_> = self.topology.ases.iter().map(|plan| self.as_status(plan)).collect();
+        let processes = || ases.iter().flat_map(|one| &one.processes);
+        let links = self.topology.links.iter().zip(&self.layout.links).zip(&self.links);
         Ok(Status {
             name: self.name.clone(),
-            programs: self.services.folder().to_owned(),
+            programs: self.services.clone(),
             up_s: self.begun.elapsed().as_secs_f64(),
             ready_s: None,
             fault: None,
-            memory_bytes: processes.iter().map(|process| process.memory_bytes).sum(),
-            cpu_s: processes.iter().map(|process| process.cpu_s).sum(),
-            ases: ases.collect(),
-            paths: self.all_paths(),
-            links: links.collect::<Result<_, _>>()?,
+            memory_bytes: processes().map(|process| process.memory_bytes).sum(),
+            cpu_s: processes().map(|process| process.cpu_s).sum(),
+            paths: at_once(self.pairs(), |(from, to)| self.paths_status(from, to)),
+            links: links.map(|((plan, places), link)| link_status(plan, places, link)).collect::<Result<_, _>>()?,
+            ases,
         })
     }
 
-    /// What runs, and what it costs.
-    #[must_use]
-    pub fn processes(&self) -> Vec<ProcessStatus> {
-        let of = |service: &super::Service| {
-            let usage = service.process.usage().ok();
-            let log = service.process.log();
-            let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-            ProcessStatus {
-                isd_as: service.isd_as.to_string(),
-                role: service.role.clone(),
-                pid: service.process.id(),
-                running: service.process.runs(),
-                memory_bytes: usage.map_or(0, |usage: ProcessUsage| usage.resident),
-                cpu_s: usage.map_or(0.0, |usage| usage.cpu.as_secs_f64()),
-                errors: lines.len(),
-                log: lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|&line| line.to_owned()).collect(),
-            }
+    fn as_status(&self, plan: &AsPlan) -> AsStatus {
+        let host = |host: &Host| HostStatus {
+            number: host.number,
+            namespace: host.namespace.name().to_owned(),
+            address: host.address.to_string(),
+            daemon: host.daemon.to_string(),
         };
-        self.processes.iter().map(of).collect()
+        AsStatus {
+            isd_as: plan.id.to_string(),
+            core: plan.core,
+            namespace: self.routers[&plan.id].name().to_owned(),
+            hosts: self.hosts.iter().filter(|host| host.isd_as == plan.id).map(host).collect(),
+            processes: self.processes.iter().filter(|one| one.isd_as == plan.id).map(Service::status).collect(),
+        }
     }
 
-    fn all_paths(&self) -> Vec<PathsStatus> {
-        let destinations: Vec<IsdAs> = self.topology.ases.iter().map(|plan| plan.id).collect();
-        let ask = |host: &super::Host| -> Vec<PathsStatus> {
-            let others = destinations.iter().filter(|&&to| to != host.isd_as);
-            let status = others.map(|&to| {
-                let paths = self.paths(host, to);
-                PathsStatus {
-                    from: host.isd_as.to_string(),
-                    to: to.to_string(),
-                    fault: paths.as_ref().err().map(ToString::to_string),
-                    paths: paths.unwrap_or_default().iter().map(ToString::to_string).collect(),
-                }
-            });
-            status.collect()
-        };
-        std::thread::scope(|scope| {
-            let firsts = self.hosts.iter().filter(|host| host.number == 1);
-            let asked: Vec<_> = firsts.map(|host| scope.spawn(move || ask(host))).collect();
-            asked.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-        })
+    fn paths_status(&self, from: &Host, to: IsdAs) -> PathsStatus {
+        let paths = self.paths(from, to);
+        PathsStatus {
+            from: from.isd_as.to_string(),
+            to: to.to_string(),
+            fault: paths.as_ref().err().map(ToString::to_string),
+            paths: paths.unwrap_or_default().iter().map(ToString::to_string).collect(),
+        }
     }
 }
 
-fn host_status(host: &super::Host) -> HostStatus {
-    HostStatus {
-        number: host.number,
-        namespace: host.namespace.name().to_owned(),
-        address: host.address.to_string(),
-        daemon: host.daemon.to_string(),
+impl Service {
+    /// Whether it runs, and what it costs.
+    fn status(&self) -> ProcessStatus {
+        let usage = self.process.usage().ok();
+        let log = self.process.log();
+        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        ProcessStatus {
+            isd_as: self.isd_as.to_string(),
+            role: self.role.clone(),
+            pid: self.process.id(),
+            running: self.process.runs(),
+            memory_bytes: usage.map_or(0, |usage| usage.resident),
+            cpu_s: usage.map_or(0.0, |usage| usage.cpu.as_secs_f64()),
+            errors: lines.len(),
+            log: lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|&line| line.to_owned()).collect(),
+        }
     }
 }
 
-fn link_status(plan: &LinkPlan, interfaces: [u16; 2], link: &NetLink) -> Result<LinkStatus, LabError> {
-    let [a, b] = [0, 1].map(|end| format!("{}#{}", plan.ends[end], interfaces[end]));
-    let [a_to_b, b_to_a] = link.counters()?.map(way_status);
-    Ok(LinkStatus {
-        name: plan.name.clone(),
-        kind: plan.kind.name().to_owned(),
-        a,
-        b,
-        state: if link.is_cut() { "cut" } else { "up" }.to_owned(),
-        emulated: link.emulated().map(|link| emulated_status(&link.settings(hawser_wire::Way::AToB))),
-        a_to_b,
-        b_to_a,
-    })
-}
-
-fn emulated_status(way: &Direction) -> EmulatedStatus {
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^52 bit/s")]
-    let mbps = way.mean_rate().map(|rate| rate.bits_per_second() as f64 / 1e6);
-    EmulatedStatus { rate_mbps: mbps, delay_ms: ms(way.delay) }
-}
-
-fn way_status(counters: Counters) -> WayStatus {
-    WayStatus {
+fn link_status(plan: &LinkPlan, places: &LinkLayout, link: &NetLink) -> Result<LinkStatus, LabError> {
+    let [a, b] = [0, 1].map(|end| format!("{}#{}", plan.ends[end], places.ends[end].interface));
+    let [a_to_b, b_to_a] = link.counters()?.map(|counters| WayStatus {
         packets: counters.packets_out,
         bytes: counters.bytes_out,
         dropped: counters.dropped_by_queue + counters.dropped_by_codel,
         lost: counters.lost + counters.vanished + counters.cut,
-    }
+    });
+    let emulated = link.emulated.as_ref().map(|link| link.settings(Way::AToB)).map(|way| EmulatedStatus {
+        rate_mbps: way.mean_rate().map(|rate| rate.bits_per_second() as f64 / 1e6),
+        delay_ms: way.delay.as_secs_f64() * 1e3,
+    });
+    let (name, kind) = (plan.name.clone(), plan.kind.name().to_owned());
+    let state = if link.is_cut() { "cut" } else { "up" }.to_owned();
+    Ok(LinkStatus { name, kind, a, b, state, emulated, a_to_b, b_to_a })
 }

@@ -19,8 +19,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
@@ -29,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::{Localnet, PATIENCE, Services, Status, Topology};
+use super::{Localnet, NetLink, PATIENCE, Status, Topology};
 use crate::error::LabError;
 use crate::text::told;
 
@@ -44,17 +46,11 @@ const ANSWERING: Duration = Duration::from_secs(30);
 /// What `up` says when it has seen enough.
 const GO_ON: u8 = b'.';
 
-/// How far a network is, as `up` reads it: a line of JSON each. Plain data.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Progress {
-    /// Its processes run.
-    Started,
-    /// It was whole after this many seconds.
-    Ready(f64),
-    /// It ends, or will never be whole.
-    Failed(String),
-}
+/// How far a network is, as `up` reads it, a line of JSON each: its processes run (none), it was whole after this many
+/// seconds, or it ends, or will never be whole.
+type Progress = Result<Option<f64>, String>;
+/// What a running network answers, in JSON: its status, where that was asked for, or why it could not.
+type Answer = Result<Option<Status>, String>;
 
 /// What a running network can be told. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,47 +66,34 @@ pub enum Order {
     Restore(String),
 }
 
-/// What it answers. Plain data.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// To [`Order::Status`].
-    Status(Box<Status>),
-    /// To the others.
-    Done,
-    /// It could not.
-    Failed(String),
-}
-
 /// Steps 2 to 5, for the process in the background: returns only where the network could not be started.
 ///
 /// # Errors
 /// As [`Localnet::start`]; and where there is a network of this name already.
-pub fn keep(name: &str, topology: &Topology, services: &Services) -> Result<(), LabError> {
+pub fn keep(name: &str, topology: &Topology, services: &Path) -> Result<(), LabError> {
     let listener = listen(name)?;
-    let waiting = std::thread::Builder::new().name("up".to_owned()).spawn(heed_up);
-    waiting.map_err(|error| LabError::system("start thread up", error))?;
-    let localnet = Arc::new(Localnet::start(name, topology, services)?);
-    say(&Progress::Started);
-    let whole: Arc<OnceLock<Result<Duration, String>>> = Arc::default();
-    let (waited, found) = (Arc::clone(&localnet), Arc::clone(&whole));
-    let wait = move || {
-        let result = waited.wait_ready(PATIENCE).map_err(|error| error.to_string());
-        say(&match &result {
-            Ok(time) => Progress::Ready(time.as_secs_f64()),
-            Err(fault) => Progress::Failed(fault.clone()),
-        });
+    let named = |name: &str| thread::Builder::new().name(name.to_owned());
+    named("up").spawn(heed_up).map_err(|error| LabError::system("start thread up", error))?;
+    let localnet = Localnet::start(name, topology, services)?;
+    say(&Ok(None));
+    let whole: OnceLock<Progress> = OnceLock::new();
+    let wait = || {
+        let waited = localnet.wait_ready(PATIENCE);
+        let progress = waited.map(|time| Some(time.as_secs_f64())).map_err(|error| error.to_string());
+        say(&progress);
         // Nobody else sets it.
-        let _ = found.set(result);
+        let _ = whole.set(progress);
     };
-    let waiting = std::thread::Builder::new().name("ready".to_owned()).spawn(wait);
-    waiting.map_err(|error| LabError::system("start thread ready", error))?;
-    for stream in listener.incoming().flatten() {
-        if let Err(error) = serve(&stream, &localnet, whole.get()) {
-            tracing::debug!(%error, "answer");
+    thread::scope(|scope| {
+        let waiting = named("ready").spawn_scoped(scope, wait);
+        waiting.map_err(|error| LabError::system("start thread ready", error))?;
+        for stream in listener.incoming().flatten() {
+            if let Err(error) = serve(&stream, &localnet, whole.get()) {
+                tracing::debug!(%error, "answer");
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Step 2.
@@ -147,11 +130,11 @@ fn end() {
 }
 
 /// Step 5, for one who asks.
-fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Result<Duration, String>>) -> io::Result<()> {
+fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Progress>) -> io::Result<()> {
     stream.set_read_timeout(Some(ASKING))?;
     stream.set_write_timeout(Some(ASKING))?;
     if !socket_peercred(stream)?.uid.is_root() {
-        return write_line(stream, &Answer::Failed("this needs root".to_owned()));
+        return write_line(stream, &Answer::Err("this needs root".to_owned()));
     }
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
@@ -159,27 +142,27 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Result<Dur
         Ok(Order::Down) => {
             end();
             // Closed when the process has ended.
-            let mut rest = Vec::new();
             stream.set_read_timeout(None)?;
-            stream.read_to_end(&mut rest)?;
-            return Ok(());
+            return stream.read_to_end(&mut Vec::new()).map(drop);
         }
-        Ok(Order::Status) => localnet.status().map(|status| {
-            let (ready, fault) =
-                (whole.and_then(|whole| whole.as_ref().ok()), whole.and_then(|whole| whole.as_ref().err()));
-            let status = Status { ready_s: ready.map(Duration::as_secs_f64), fault: fault.cloned(), ..status };
-            Answer::Status(Box::new(status))
+        Ok(Order::Status) => localnet.status().map(|status| match whole.cloned() {
+            None => Some(status),
+            Some(Ok(ready_s)) => Some(Status { ready_s, ..status }),
+            Some(Err(fault)) => Some(Status { fault: Some(fault), ..status }),
         }),
-        Ok(Order::Cut(link)) => localnet.link(&link).and_then(super::NetLink::cut).map(|()| Answer::Done),
-        Ok(Order::Restore(link)) => localnet.link(&link).and_then(super::NetLink::restore).map(|()| Answer::Done),
-        Err(error) => Ok(Answer::Failed(format!("\"{}\" is no order: {error}", line.trim_end()))),
+        Ok(Order::Cut(link)) => localnet.link(&link).and_then(NetLink::cut).map(|()| None),
+        Ok(Order::Restore(link)) => localnet.link(&link).and_then(NetLink::restore).map(|()| None),
+        Err(error) => {
+            let fault = format!("\"{}\" is no order: {error}", line.trim_end());
+            return write_line(stream, &Answer::Err(fault));
+        }
     };
-    let fault = |error| match error {
+    let answer: Answer = given.map_err(|error| match error {
         // Whoever asks knows which network it is.
         LabError::Network { fault, .. } => fault,
         other => other.to_string(),
-    };
-    write_line(stream, &given.unwrap_or_else(|error| Answer::Failed(fault(error))))
+    });
+    write_line(stream, &answer)
 }
 
 /// Step 5: an order, or an answer.
@@ -202,12 +185,13 @@ pub fn running() -> Result<Vec<String>, LabError> {
     Ok(names)
 }
 
-/// Tells a running network something.
+/// Tells a running network something; gives its status, where that was the order.
 ///
 /// # Errors
 /// Where there is none of this name, it does not answer, or it cannot do what it was told.
-pub fn ask(name: &str, order: &Order) -> Result<Answer, LabError> {
-    let not_up = || LabError::Network { network: name.to_owned(), fault: "it is not up".to_owned() };
+pub fn ask(name: &str, order: &Order) -> Result<Option<Status>, LabError> {
+    let fault = |fault: String| LabError::Network { network: name.to_owned(), fault };
+    let not_up = || fault("it is not up".to_owned());
     let asking = |error: io::Error| match error.kind() {
         // A process that ends resets what it has not read.
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => not_up(),
@@ -220,84 +204,61 @@ pub fn ask(name: &str, order: &Order) -> Result<Answer, LabError> {
     let answered = write_line(&stream, order).and_then(|()| stream.read_to_string(&mut text)).map_err(asking);
     match answered {
         // As it was told.
-        Ok(0) | Err(LabError::Network { .. }) if *order == Order::Down => return Ok(Answer::Done),
-        Ok(0) => return Err(not_up()),
-        Ok(_) => {}
-        Err(error) => return Err(error),
-    }
-    match serde_json::from_str(&text) {
-        Ok(Answer::Failed(fault)) => Err(LabError::Network { network: name.to_owned(), fault }),
-        Ok(answer) => Ok(answer),
-        Err(error) => Err(asking(error.into())),
+        Ok(0) | Err(LabError::Network { .. }) if *order == Order::Down => Ok(None),
+        Ok(0) => Err(not_up()),
+        Ok(_) => serde_json::from_str::<Answer>(&text).map_err(|error| asking(error.into()))?.map_err(fault),
+        Err(error) => Err(error),
     }
 }
 
-/// What the process in the background wrote so far, as `up` reads it; and how `up` tells that it goes on. One owner.
-#[derive(Debug)]
-pub struct Keeping {
-    child: Child,
-}
-
-impl Keeping {
-    /// Step 1: runs a command whose process will call [`keep`]. Signals that would end this one are handed on to it.
-    ///
-    /// # Errors
-    /// Where it does not start.
-    pub fn start(mut command: Command) -> Result<Self, LabError> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let failed = |error: io::Error| LabError::system("start what keeps the network", error);
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
-        let child = command.spawn().map_err(failed)?;
-        let pid = Pid::from_child(&child);
-        let hand_on = move || {
-            for _ in signals.forever() {
-                // Fails only where it has ended; its end is waited for.
-                let _ = kill_process(pid, Signal::TERM);
-            }
+/// Step 1: runs a command whose process will call [`keep`], and waits until the network is whole, or only until its
+/// processes run; then it goes on alone. `None`: it was not waited for.
+///
+/// # Errors
+/// What it failed of; then it has ended, and left nothing.
+pub fn bring_up(command: Command, whole: bool) -> Result<Option<f64>, LabError> {
+    let mut child = start(command).map_err(|error| LabError::system("start what keeps the network", error))?;
+    let failed = |said: String| LabError::Refused { action: "bring the network up".to_owned(), said };
+    let output = child.stdout.take().ok_or_else(|| failed("it says nothing".to_owned()))?;
+    let mut found = Err(failed("it has ended".to_owned()));
+    for line in BufReader::new(output).lines() {
+        let line = line.map_err(|error| LabError::system("hear from what keeps the network", error))?;
+        found = match serde_json::from_str::<Progress>(&line) {
+            Ok(Ok(None)) if whole => continue,
+            Ok(progress) => progress.map_err(failed),
+            Err(error) => Err(failed(format!("{error}: {line}"))),
         };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(hand_on).map_err(failed)?;
-        Ok(Self { child })
+        break;
     }
+    let input = child.stdin.take();
+    if found.is_ok() {
+        let told = input.map_or(Ok(()), |mut input| input.write_all(&[GO_ON]));
+        told.map_err(|error| LabError::system("leave the network to itself", error))?;
+    } else {
+        // Without a word from here it removes everything, and ends.
+        drop(input);
+        child.wait().map_err(|error| LabError::system("wait for what kept the network", error))?;
+    }
+    found
+}
 
-    /// Its process.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Waits until it is whole, or only until its processes run; then it goes on alone. `None`: it was not waited for.
-    ///
-    /// # Errors
-    /// What it failed of; then it has ended, and left nothing.
-    pub fn wait(mut self, whole: bool) -> Result<Option<f64>, LabError> {
-        let failed = |fault: String| LabError::Refused { action: "bring the network up".to_owned(), said: fault };
-        let output = self.child.stdout.take().ok_or_else(|| failed("it says nothing".to_owned()))?;
-        let mut found = Err(failed("it has ended".to_owned()));
-        for line in BufReader::new(output).lines() {
-            let line = line.map_err(|error| LabError::system("hear from what keeps the network", error))?;
-            match serde_json::from_str(&line) {
-                Ok(Progress::Started) if !whole => found = Ok(None),
-                Ok(Progress::Started) => continue,
-                Ok(Progress::Ready(seconds)) => found = Ok(Some(seconds)),
-                Ok(Progress::Failed(fault)) => found = Err(failed(fault)),
-                Err(error) => found = Err(failed(format!("{error}: {line}"))),
-            }
-            break;
+/// Signals that would end this process are handed on to the one that it starts.
+fn start(mut command: Command) -> io::Result<Child> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    let hand_on = move || {
+        for _ in signals.forever() {
+            // Fails only where it has ended; its end is waited for.
+            let _ = kill_process(pid, Signal::TERM);
         }
-        let input = self.child.stdin.take();
-        if found.is_ok() {
-            let told = input.map_or(Ok(()), |mut input| input.write_all(&[GO_ON]));
-            told.map_err(|error| LabError::system("leave the network to itself", error))?;
-        } else {
-            // Without a word from here it removes everything, and ends.
-            drop(input);
-            self.child.wait().map_err(|error| LabError::system("wait for what kept the network", error))?;
-        }
-        found
-    }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(hand_on)?;
+    Ok(child)
 }
 
 /// What [`keep`] failed of, for `up`; nothing is left.
 pub fn tell_failure(error: &LabError) {
-    say(&Progress::Failed(told(error)));
+    say(&Err(told(error)));
 }

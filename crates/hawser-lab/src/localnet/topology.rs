@@ -1,9 +1,9 @@
 //! What a topology file says, parsed: docs/scion.md describes the file.
 
-use std::fmt;
 use std::time::Duration;
 
 use hawser_scion::IsdAs;
+use hawser_scion::conn::PortRange;
 use hawser_wire::{Direction, Rate};
 
 pub use crate::scenario::Family;
@@ -34,25 +34,10 @@ pub struct AsPlan {
     pub family: Family,
     /// What a SCION packet may have inside it, from its SCION header on.
     pub mtu: u16,
-    /// Ports that its router sends straight to.
+    /// Ports that its router sends straight to, and applications receive on without a dispatcher.
     pub dispatched: PortRange,
     /// Whether its hosts run the dispatcher shim, which answers echo requests, too.
     pub shim: bool,
-}
-
-/// Ports that applications receive on without a dispatcher. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortRange {
-    /// The first.
-    pub first: u16,
-    /// The last.
-    pub last: u16,
-}
-
-impl fmt::Display for PortRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.first, self.last)
-    }
 }
 
 /// What a link is between its ends. Plain data.
@@ -68,7 +53,6 @@ pub enum LinkKind {
 
 impl LinkKind {
     /// As the file has it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -108,7 +92,6 @@ pub struct Announced {
 
 impl Topology {
     /// The plan of an AS.
-    #[must_use]
     pub fn find(&self, id: IsdAs) -> Option<&AsPlan> {
         self.ases.iter().find(|plan| plan.id == id)
     }
@@ -116,8 +99,7 @@ impl Topology {
     /// Shapes every link the same: for measurements that begin with an embedded topology.
     pub fn shape(&mut self, way: &Direction) {
         for (link, seed) in self.links.iter_mut().zip(0_u64..) {
-            let seeded = |seed| Direction { seed, ..way.clone() };
-            link.ways = Some([seeded(way.seed + 2 * seed), seeded(way.seed + 2 * seed + 1)]);
+            link.ways = Some(Direction { seed: way.seed + 2 * seed, ..way.clone() }.both_ways());
             link.announced = [Announced { latency: Some(way.delay), bandwidth: way.mean_rate() }; 2];
         }
     }

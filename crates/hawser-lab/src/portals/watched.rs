@@ -6,7 +6,7 @@
 //! 2. `hawser top` draws into a terminal of its own.
 //! 3. `/metrics` is read once a second.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -63,17 +63,9 @@ impl Portals {
             ("scraper", SCRAPER, vec![file("metrics")]),
         ];
         for (name, script, arguments) in watchers {
-            let arguments: Vec<&str> =
-                ["-c", script, name].into_iter().chain(arguments.iter().map(String::as_str)).collect();
-            let environment = [("TERM", "xterm-256color")];
-            self.watchers.push(Process::start_with(
-                name,
-                host,
-                "/bin/sh".as_ref(),
-                &arguments,
-                &environment,
-                &self.folder,
-            )?);
+            let mut command = host.command("/bin/sh");
+            command.args(["-c", script, name]).args(arguments).env("TERM", "xterm-256color");
+            self.watchers.push(Process::launch(name, command, Stdio::null(), &self.folder)?);
         }
         self.wait_seen()?;
         sleep(CALM);

@@ -9,13 +9,12 @@
 
 use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, TcpStreams};
+use hawser_wire::traffic::{Congestion, TcpStreams, Towards};
 use hawser_wire::{Direction, Moment};
 
-use super::{Asked, Figures, usable};
-use crate::error::LabError;
+use super::{Asked, Figures, LabError, usable};
 use crate::portals::Portals;
-use crate::topology::{Bond, Flow, Over};
+use crate::topology::{Bond, Over};
 
 /// Rate in Mbit/s, round trip; a queue of one bandwidth-delay product and a half.
 const MBPS: f64 = 20.0;
@@ -29,13 +28,14 @@ const PLAIN: usize = 2;
 const INNER: usize = 4;
 /// The share of a run that is not counted: slow start, and the way from there to fair shares.
 const WARM_UP: f64 = 1.0 / 6.0;
+
 /// A run, with the controller that the contender says.
-pub(super) fn beside(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
+pub(super) fn beside(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
     let way = |seed| Direction { seed, random_drop: true, ..Direction::shaped(MBPS, DELAY, QUEUE) };
     let seed = asked.seed();
     let bond = Bond::sharing(LINKS, &way(seed), &way(seed + 1))?;
     let _portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
-    let transfer = |over| bond.transfer(flow, over, asked.duration);
+    let transfer = |over| bond.transfer(towards, over, asked.duration);
     let mut each = transfer(Over::LinkOne);
     each.congestion = Congestion::Reno;
     let plain = TcpStreams { each, count: PLAIN }.start()?;
@@ -43,7 +43,6 @@ pub(super) fn beside(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
     let start = Moment::now();
     let (plain, inner) = (plain.finish()?, inner.finish()?);
     let (from, to) = (start + asked.duration.mul_f64(WARM_UP), start + asked.duration);
-    #[expect(clippy::cast_precision_loss, reason = "a few streams")]
     let plain = plain.timeline.mbps_between(from, to) / PLAIN as f64;
     let inner = inner.timeline.mbps_between(from, to);
     let plain_usable = MBPS * (usable::MTU - usable::INNER_HEADERS) / usable::MTU;

@@ -17,42 +17,41 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::shim::cut::What;
+use hawser_wire::Direction;
+use hawser_wire::traffic::Towards;
+
+use self::shim::cut::{CUTS, What};
 use crate::contender::Programs;
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
 use crate::options::Options;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
 use crate::shim::Carried;
-use crate::topology::Flow;
 
 /// Figures by name.
 type Figures = BTreeMap<&'static str, f64>;
 /// What a run does.
 type Work = Box<dyn Fn(&Asked) -> Result<Figures, LabError>>;
-/// What strains the shim.
-type Strain = fn(&Asked) -> Result<Figures, LabError>;
 /// What reads a workload's options.
 type Read = fn(&mut Options) -> Result<Work, LabError>;
 
 /// Step 1.
 static KINDS: [(&str, Read); 13] = [
-    ("beside-reno", |options| flow(options).map(|flow| work(move |asked| coupling::beside(asked, flow)))),
+    ("beside-reno", |options| towards(options).map(|to| work(move |asked| coupling::beside(asked, to)))),
     ("outage", |_| Ok(work(outages::suffer))),
     ("peers", |_| Ok(work(peers::share))),
     ("standby", |_| Ok(work(peers::stand_by))),
     ("scion-paths", |options| {
-        let (flow, paths) = (flow(options)?, links(options)?);
-        Ok(work(move |asked| scion::several(asked, paths, flow)))
+        let (to, paths) = (towards(options)?, links(options)?);
+        Ok(work(move |asked| scion::several(asked, paths, to)))
     }),
-    ("scion-mixed", |options| flow(options).map(|flow| work(move |asked| scion::mixed(asked, flow)))),
-    ("scion-sharing", |options| flow(options).map(|flow| work(move |asked| scion::sharability(asked, flow)))),
-    ("shim-disjoint", |options| flow(options).map(|flow| work(move |asked| shim::paths::disjoint(asked, flow)))),
-    ("shim-sharing", |options| flow(options).map(|flow| work(move |asked| shim::paths::sharing(asked, flow)))),
+    ("scion-mixed", |options| towards(options).map(|to| work(move |asked| scion::mixed(asked, to)))),
+    ("scion-sharing", |options| towards(options).map(|to| work(move |asked| scion::sharability(asked, to)))),
+    ("shim-disjoint", |options| towards(options).map(|to| work(move |asked| shim::paths::disjoint(asked, to)))),
+    ("shim-sharing", |options| towards(options).map(|to| work(move |asked| shim::paths::sharing(asked, to)))),
     ("shim-cut", |options| {
-        let all = [("one", What::One), ("silently", What::Silently), ("all", What::All)];
-        let (flow, what) = (flow(options)?, options.choice("what", &all, What::One)?);
-        Ok(work(move |asked| shim::cut::run(asked, what, flow)))
+        let (to, what) = (towards(options)?, options.choice("what", &CUTS, What::ONE)?);
+        Ok(work(move |asked| shim::cut::run(asked, what, to)))
     }),
     ("shim-wire", |options| {
         let carried = options.choice("layer4", &[("udp", Carried::Udp), ("tcp", Carried::Tcp)], Carried::Udp)?;
@@ -64,8 +63,8 @@ static KINDS: [(&str, Read); 13] = [
         Ok(work(move |asked| shim::quic::pair(asked, links, mbps, bytes)))
     }),
     ("shim-strain", |options| {
-        let works: [(&str, Strain); 2] = [("churn", shim::churn::run), ("hostile", shim::hostile::run)];
-        Ok(work(options.choice("by", &works, shim::churn::run as Strain)?))
+        let is_hostile = options.choice("by", &[("churn", false), ("hostile", true)], false)?;
+        Ok(work(if is_hostile { shim::hostile::run } else { shim::churn::run }))
     }),
 ];
 /// What scenarios call the shim, as a contender.
@@ -74,6 +73,14 @@ pub(crate) const SHIM: &str = "shim";
 const FILE: u64 = 25_000_000;
 /// Seeds of a repetition's links lie this far from the next one's.
 const SEEDS: u64 = 1000;
+/// Each link between SCION ASes, in Mbit/s, one way and what waits before it at most.
+const MBPS: f64 = 20.0;
+const DELAY: Duration = Duration::from_millis(10);
+const QUEUE: Duration = Duration::from_millis(100);
+/// What of a stream's start there is not counted.
+const WARM: Duration = Duration::from_secs(3);
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
 
 /// What one run is asked for. Plain data.
 pub(crate) struct Asked {
@@ -96,7 +103,6 @@ impl Asked {
     }
 
     /// The case's place, a whole number.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a case's number")]
     fn place(&self) -> u64 {
         self.x.max(0.0) as u64
     }
@@ -171,8 +177,13 @@ fn traffic(plan: &ContenderPlan) -> Result<String, LabError> {
     Ok(congestion.map(|name| format!("congestion = \"{name}\"\n")).unwrap_or_default())
 }
 
-fn flow(options: &mut Options) -> Result<Flow, LabError> {
-    options.choice("direction", &[("up", Flow::Up), ("down", Flow::Down)], Flow::Up)
+/// Which end sends: the client is the local one.
+fn towards(options: &mut Options) -> Result<Towards, LabError> {
+    options.choice("direction", &[("up", Towards::Server), ("down", Towards::Client)], Towards::Server)
+}
+
+fn shaped() -> Direction {
+    Direction::shaped(MBPS, DELAY, QUEUE)
 }
 
 fn links(options: &mut Options) -> Result<u8, LabError> {
@@ -183,11 +194,7 @@ fn links(options: &mut Options) -> Result<u8, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn plan(kind: &str, options: &str) -> WorkloadPlan {
-        let options = toml::from_str(options).expect("TOML");
-        WorkloadPlan { kind: kind.to_owned(), name: "one".to_owned(), duration: Duration::from_secs(1), options }
-    }
+    use crate::workload::tests::plan;
 
     #[test]
     fn every_kind_is_read_and_what_means_nothing_is_refused() {

@@ -13,15 +13,14 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::api::{PathState, Status};
 use hawser_sim::outage::{Load, Outage};
-use hawser_wire::{Moment, Trace, Way};
+use hawser_wire::traffic::Towards;
+use hawser_wire::{Direction, EmulatedLink, Moment, Trace, Way};
 
-use super::{Asked, Figures};
-use crate::error::LabError;
-use crate::portals::Portals;
+use super::{Asked, Figures, LabError, SEEDS};
+use crate::portals::{Portals, active};
 use crate::scenario::random;
-use crate::topology::{Bond, Flow, LinkPlan, Over};
+use crate::topology::{Bond, Over};
 
 /// Outages a repetition: as many as the scenario has cases, which shows both kinds, idle and loaded, several times.
 const OUTAGES: u64 = 10;
@@ -39,14 +38,6 @@ const HELD: Duration = Duration::from_secs(60);
 const LEAD: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 const BYTE_BITS: f64 = 8.0;
-/// Seeds of an outage's links lie this far from the next one's.
-const SEEDS: u64 = 1000;
-
-/// A topology with portals in it. Removed on drop, the portals first.
-struct Running {
-    portals: Portals,
-    bond: Bond,
-}
 
 /// What was seen at one moment. Plain data.
 #[derive(Clone, Copy, Debug)]
@@ -71,20 +62,20 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
         outage.links.iter().zip(0..).map(|(link, index)| plan(link, outage.seed * SEEDS + 2 * index)).collect();
     let bond = Bond::new(&plans)?;
     let portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
-    let running = Running { portals, bond };
-    let whole = end_of(outage);
-    let flows: &[Flow] = match outage.load {
+    let link = &bond.links()[outage.away()];
+    let [.., whole] = times(outage);
+    let flows: &[Towards] = match outage.load {
         Load::Idle => &[],
-        Load::Down => &[Flow::Down],
-        Load::Up => &[Flow::Up],
-        Load::Both => &[Flow::Down, Flow::Up],
+        Load::Down => &[Towards::Client],
+        Load::Up => &[Towards::Server],
+        Load::Both => &[Towards::Client, Towards::Server],
     };
     let start = Moment::now();
-    let starting = flows.iter().map(|flow| running.bond.transfer(*flow, Over::Tunnel, whole).start());
+    let starting = flows.iter().map(|flow| bond.transfer(*flow, Over::Tunnel, whole).start());
     let transfers = starting.collect::<Result<Vec<_>, _>>()?;
     let looks = thread::scope(|scope| {
-        let looking = scope.spawn(|| look(&running, outage.away(), start, whole));
-        let suffered = away(&running, outage, start);
+        let looking = scope.spawn(|| look(&portals, link, start, whole));
+        let suffered = away(link, outage, start);
         let looks = looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         suffered.map(|()| looks)
     })?;
@@ -95,56 +86,47 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
     Ok(looks)
 }
 
-fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> LinkPlan {
+fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> [Direction; 2] {
     let crate::scenario::LinkPlan { up, down, .. } = random::plan("link", link);
-    LinkPlan { up: hawser_wire::Direction { seed, ..up }, down: hawser_wire::Direction { seed: seed + 1, ..down } }
+    [Direction { seed, ..up }, Direction { seed: seed + 1, ..down }]
 }
 
 /// The link goes, and returns.
-fn away(running: &Running, outage: &Outage, start: Moment) -> Result<(), LabError> {
-    let link = &running.bond.links()[outage.away()];
+fn away(link: &EmulatedLink, outage: &Outage, start: Moment) -> Result<(), LabError> {
     let rates = Way::BOTH.map(|way| link.settings(way).rate);
-    (start + begin_of(outage)).sleep_until();
-    if outage.keeps {
-        let silence = Trace::rates(HELD, &[0.0, 1.0])
-            .map_err(|error| LabError::system("make a trace", std::io::Error::other(error)))?;
-        for way in Way::BOTH {
-            link.set(way, |way| (way.rate, way.trace) = (None, Some(silence.clone())))?;
-        }
-    } else {
+    let [begin, back, _] = times(outage).map(|time| start + time);
+    begin.sleep_until();
+    if !outage.keeps {
         link.black_hole(true)?;
+        back.sleep_until();
+        return Ok(link.black_hole(false)?);
     }
-    (start + return_of(outage)).sleep_until();
-    if outage.keeps {
-        for (way, rate) in Way::BOTH.into_iter().zip(rates) {
-            link.set(way, |way| (way.rate, way.trace) = (rate, None))?;
-        }
-    } else {
-        link.black_hole(false)?;
+    let silence = Trace::rates(HELD, &[0.0, 1.0]);
+    let silence = silence.map_err(|error| LabError::system("make a trace", std::io::Error::other(error)))?;
+    for way in Way::BOTH {
+        link.set(way, |way| (way.rate, way.trace) = (None, Some(silence.clone())))?;
+    }
+    back.sleep_until();
+    for (way, rate) in Way::BOTH.into_iter().zip(rates) {
+        link.set(way, |way| (way.rate, way.trace) = (rate, None))?;
     }
     Ok(())
 }
 
-fn begin_of(outage: &Outage) -> Duration {
-    LEAD + Duration::from_secs_f64(outage.begin)
-}
-
-fn return_of(outage: &Outage) -> Duration {
-    begin_of(outage) + Duration::from_secs_f64(outage.lasts)
-}
-
-fn end_of(outage: &Outage) -> Duration {
-    return_of(outage) + AFTER
+/// When the link goes, when it returns, and until when it is looked at.
+fn times(outage: &Outage) -> [Duration; 3] {
+    let begin = LEAD + Duration::from_secs_f64(outage.begin);
+    let back = begin + Duration::from_secs_f64(outage.lasts);
+    [begin, back, back + AFTER]
 }
 
 /// Step 3.
-fn look(running: &Running, away: usize, start: Moment, whole: Duration) -> Vec<Look> {
-    let link = &running.bond.links()[away];
+fn look(portals: &Portals, link: &EmulatedLink, start: Moment, whole: Duration) -> Vec<Look> {
     let mut looks = Vec::new();
     let mut next = start;
     while next < start + whole {
         next.sleep_until();
-        let active = running.portals.statuses().map(|status| status.as_ref().map(has_both));
+        let active = portals.statuses().map(|status| status.map(|status| active(&status).count() == 2));
         let handed = Way::BOTH.map(|way| link.counters(way).bytes_in);
         looks.push(Look { at: Moment::now() - start, active, handed });
         next = Moment::now().max(next + GLANCE);
@@ -152,14 +134,9 @@ fn look(running: &Running, away: usize, start: Moment, whole: Duration) -> Vec<L
     looks
 }
 
-fn has_both(status: &Status) -> bool {
-    let paths = status.peers.iter().flat_map(|peer| &peer.paths);
-    paths.filter(|path| path.state == PathState::Active).count() == 2
-}
-
 /// What an outage's looks say.
 fn judged(outage: &Outage, looks: &[Look]) -> Figures {
-    let returned = return_of(outage);
+    let [_, returned, _] = times(outage);
     let is_back = |look: &&Look| look.at >= returned && look.active == [Some(true); 2];
     let back = looks.iter().find(is_back).map_or(AFTER.as_secs_f64(), |look| (look.at - returned).as_secs_f64());
     let [local, remote] = [0, 1].map(|end| loudest(looks, end));
@@ -184,9 +161,7 @@ fn loudest(looks: &[Look], end: usize) -> f64 {
         }
         most = most.max(bytes);
     }
-    #[expect(clippy::cast_precision_loss, reason = "bytes of a second")]
-    let most = most as f64;
-    most * BYTE_BITS
+    most as f64 * BYTE_BITS
 }
 
 #[cfg(test)]

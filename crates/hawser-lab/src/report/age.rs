@@ -8,13 +8,12 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::results::{self, Results};
-use crate::error::LabError;
+use super::{LabError, Results, results};
 use crate::experiment::{CAPTURES, Outcome, Run, store};
 
 /// What counts where a scenario does not say: what carries packets.
@@ -62,7 +61,7 @@ pub fn save(from: &Path, to: &Path) -> Result<Vec<String>, LabError> {
             files.into_iter().chain(traces).try_for_each(|(name, text)| fs::write(folder.join(name), text))?;
             copy_all(&here.join(CAPTURES), &folder.join(CAPTURES))
         };
-        write().map_err(|error| LabError::system(format!("save results in {}", folder.display()), error))?;
+        write().map_err(LabError::file("save results in", &folder))?;
         names.push(scenario.name);
     }
     Ok(names)
@@ -81,7 +80,7 @@ fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A run without lines, samples and marks.
+/// A run without lines and samples.
 fn line(run: &Run) -> String {
     let mut run = run.clone();
     if let Outcome::Found(findings) = &mut run.outcome {
@@ -98,24 +97,8 @@ fn line(run: &Run) -> String {
 pub fn ages(folder: &Path) -> Result<Vec<Age>, LabError> {
     let root = git(folder, &["rev-parse", "--show-toplevel"])
         .map_err(|said| LabError::results(format!("ask git about {}", folder.display()), said))?;
-    let mut folders = Vec::new();
-    find(folder, &mut folders).map_err(|error| LabError::system(format!("read {}", folder.display()), error))?;
-    folders.sort();
+    let folders = results::folders(folder)?;
     folders.iter().map(|folder| Ok(age(Path::new(&root), &results::read_one(folder)?))).collect()
-}
-
-fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if folder.join(store::RUNS).exists() {
-        found.push(folder.to_owned());
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            find(&entry.path(), found)?;
-        }
-    }
-    Ok(())
 }
 
 fn age(root: &Path, results: &Results) -> Age {
@@ -165,7 +148,8 @@ mod tests {
                             [[network.link]]\nname = \"a\"\n[[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"bulk\"\n";
     const RUN: &str = "{\"scenario\":\"s\",\"case\":\"all\",\"contender\":\"tcp\",\"workload\":\"bulk\",\"repetition\":0,\
                        \"seed\":1,\"started\":1.5,\"outcome\":{\"found\":{\"metrics\":{\"goodput_mbps\":9.5},\"lines\":[{\"name\":\
-                       \"goodput_mbps\",\"link\":null,\"step_s\":0.5,\"values\":[1.0]}],\"samples\":{},\"marks\":[]}}}\n";
+                       \"goodput_mbps\",\"link\":null,\"step_s\":0.5,\"values\":[1.0]}],\"samples\":{},\"marks\":[{\"at_s\":3.0,\
+                       \"what\":\"a cut\"}]}}}\n";
 
     /// A repository with a file that counts, one that does not, and its first commit.
     fn repository() -> (tempfile::TempDir, String) {
@@ -228,7 +212,7 @@ mod tests {
         fs::create_dir(&captures).and_then(|()| fs::write(captures.join("a.pcap"), "c")).expect("written");
         assert_eq!(save(&folder.path().join("results"), &to).expect("saved"), ["s"]);
         let runs = fs::read_to_string(to.join("s/runs.jsonl")).expect("it is there");
-        assert!(runs.contains("9.5") && !runs.contains("step_s"), "{runs}");
+        assert!(runs.contains("9.5") && runs.contains("a cut") && !runs.contains("step_s"), "{runs}");
         assert_eq!(fs::read(to.join("s/captures/a.pcap")).expect("it is there"), b"c");
         assert_eq!(ages(&to).expect("read").len(), 1);
     }

@@ -3,16 +3,16 @@
 //! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same
 //!    repetition: what the machine did beside fell on all of them. Others may be of another case or workload; and of
 //!    all figures only what they have beyond one contender's may count.
-//! 2. Of several repetitions the median counts, or where the claim is of every run the worst: one that failed is that.
+//! 2. Of several repetitions the median counts, or where the claim is of every run the worst: one that failed is that,
+//!    and so is one without the figure that others of its workload have.
 //! 3. A claim holds once it holds in enough cases, or of their median.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::metrics::Metric;
-use super::statistics::Summary;
+use super::{Metric, Scenario, Summary};
 use crate::experiment::{Outcome, Run};
-use crate::scenario::{Bound, Case, Claim, Scenario};
+use crate::scenario::{Bound, Case, Claim};
 
 /// The columns of a table of claims.
 pub(super) const HEADS: [&str; 7] = ["claim", "must be", "median", "range", "of", "holds", "not in"];
@@ -39,17 +39,8 @@ struct Verdict {
 struct Found {
     case: String,
     summary: Option<Summary>,
-    /// Runs that failed, where every run is claimed.
+    /// Runs that failed or have no figure, where every run is claimed.
     failed: usize,
-}
-
-/// Whether a claim holds. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    Yes,
-    No,
-    /// Too little was measured to tell.
-    Open,
 }
 
 impl Verdicts {
@@ -112,22 +103,15 @@ impl Verdict {
         Self { claim: claim.clone(), found }
     }
 
-    fn holds(&self) -> Holds {
+    /// None where too little was measured to tell.
+    fn holds(&self) -> Option<bool> {
         if self.claim.median {
-            return match self.summary() {
-                Some(found) if self.claim.bound.holds(found.median) => Holds::Yes,
-                Some(_) => Holds::No,
-                None => Holds::Open,
-            };
+            return self.summary().map(|found| self.claim.bound.holds(found.median));
         }
-        let held = self.found.iter().filter(|found| self.holds_in(found) == Some(true)).count();
-        let open = self.found.iter().filter(|found| self.holds_in(found).is_none()).count();
+        let count = |verdict| self.found.iter().filter(|found| self.holds_in(found) == verdict).count();
+        let (held, open) = (count(Some(true)), count(None));
         let enough = self.claim.enough.map_or(self.found.len(), |enough| enough as usize);
-        match () {
-            () if held >= enough && held > 0 => Holds::Yes,
-            () if held + open < enough => Holds::No,
-            () => Holds::Open,
-        }
+        if held >= enough && held > 0 { Some(true) } else { (held + open < enough).then_some(false) }
     }
 
     /// In a case; none where nothing was measured.
@@ -171,10 +155,10 @@ impl Verdict {
         };
         let must = format!("{bound} {unit}").trim_end().to_owned() + of_what;
         let holds = match (self.holds(), enough) {
-            (Holds::Yes, None) => "yes".to_owned(),
-            (Holds::Yes, Some(enough)) => format!("yes; enough: {enough}"),
-            (Holds::No, _) => NO.to_owned(),
-            (Holds::Open, _) => "not measured".to_owned(),
+            (Some(true), None) => "yes".to_owned(),
+            (Some(true), Some(enough)) => format!("yes; enough: {enough}"),
+            (Some(false), _) => NO.to_owned(),
+            (None, _) => "not measured".to_owned(),
         };
         let Some(Summary { n, median, least, most, .. }) = self.summary() else {
             return [says.clone(), must, "–".to_owned(), "–".to_owned(), String::new(), holds, String::new()];
@@ -231,31 +215,44 @@ fn figures(claim: &Claim, workload: Option<&str>, scenario: &Scenario, case: &Ca
     own.into_iter().filter_map(related).collect()
 }
 
-/// Runs of the claim's contender that failed.
-fn failed(claim: &Claim, workload: Option<&str>, case: &Case, runs: &[Run]) -> usize {
-    let is_meant = |run: &&Run| {
-        let series = &run.series;
-        series.case == case.name
-            && series.contender == claim.contender
-            && workload.is_none_or(|workload| series.workload == workload)
-    };
-    runs.iter().filter(is_meant).filter(|run| matches!(run.outcome, Outcome::Failed(_))).count()
+/// A contender's runs in a case.
+fn its<'r>(case: &Case, label: &str, runs: &'r [Run]) -> impl Iterator<Item = &'r Run> {
+    runs.iter().filter(move |run| run.series.case == case.name && run.series.contender == label)
 }
 
-/// Of the workload, or of the first of the case's that has the metric.
+/// A run's figure.
+fn figure(run: &Run, metric: &str) -> Option<f64> {
+    let Outcome::Found(findings) = &run.outcome else { return None };
+    findings.metrics.get(metric).copied()
+}
+
+/// Whose figures count: the workload, or the first of the case's that has the metric; none where no run has it.
+fn giver<'c>(case: &'c Case, workload: Option<&str>, metric: &str, runs: &[Run]) -> Option<&'c str> {
+    let is_of = |name: &str, run: &Run| run.series.case == case.name && run.series.workload == name;
+    let gives = |name: &str| runs.iter().any(|run| is_of(name, run) && figure(run, metric).is_some());
+    let is_meant = |name: &&str| workload.is_none_or(|workload| workload == *name);
+    case.workloads.iter().map(String::as_str).filter(is_meant).find(|name| gives(name))
+}
+
+/// Runs of the claim's contender that failed, or have no figure: of the workload that gives it, else of all meant.
+fn failed(claim: &Claim, workload: Option<&str>, case: &Case, runs: &[Run]) -> usize {
+    let giver = giver(case, workload, &claim.metric, runs);
+    let is_meant = |run: &&Run| giver.or(workload).is_none_or(|name| run.series.workload == name);
+    let is_bad = |run: &&Run| match run.outcome {
+        Outcome::Failed(_) => true,
+        Outcome::Found(_) => giver.is_some() && figure(run, &claim.metric).is_none(),
+        Outcome::Skipped(_) => false,
+    };
+    its(case, &claim.contender, runs).filter(is_meant).filter(is_bad).count()
+}
+
+/// What a contender's runs found, once a repetition.
 fn by_repetition(case: &Case, label: &str, workload: Option<&str>, metric: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
     let mut figures = BTreeMap::new();
-    let is_meant = |name: &&String| workload.is_none_or(|workload| workload == *name);
-    for workload in case.workloads.iter().filter(is_meant) {
-        for run in runs {
-            let series = &run.series;
-            let is_its = series.case == case.name && series.contender == label && series.workload == *workload;
-            if let Outcome::Found(findings) = &run.outcome
-                && is_its
-                && let Some(figure) = findings.metrics.get(metric)
-            {
-                figures.entry(run.repetition).or_insert(*figure);
-            }
+    let Some(giver) = giver(case, workload, metric, runs) else { return figures };
+    for run in its(case, label, runs).filter(|run| run.series.workload == giver) {
+        if let Some(figure) = figure(run, metric) {
+            figures.entry(run.repetition).or_insert(figure);
         }
     }
     figures
@@ -280,8 +277,7 @@ mod tests {
     fn run(case: &str, contender: &str, repetition: u32, mbps: f64) -> Run {
         let [scenario, case, contender, workload] = ["made-up", case, contender, "bulk"].map(str::to_owned);
         let series = SeriesKey { scenario, case, contender, workload };
-        let metrics = [("goodput_mbps".to_owned(), mbps)].into();
-        let outcome = Outcome::Found(Findings { metrics, ..Findings::default() });
+        let outcome = Outcome::Found(Findings::named([("goodput_mbps", mbps)]));
         Run { series, repetition, seed: 1, started: 0.0, outcome }
     }
 
@@ -309,11 +305,18 @@ mod tests {
         assert_eq!(told, "   16.00  ≥ 15 times 3 runs    it is fast: yes\n");
     }
 
+    /// Each claim; what must be, what was found, whether it holds.
+    fn hold(rows: &[(&str, [&str; 3])], runs: &[Run]) {
+        for (claim, expected) in rows {
+            let [_, must, median, _, _, holds, _] = row(&format!("cases = [\"near\"]\n{claim}\n"), runs);
+            assert_eq!([must, median, holds], *expected, "{claim}");
+        }
+    }
+
     #[test]
     fn a_claim_is_held_against_the_best_of_others() {
         let runs =
             [("ours", 90.0), ("theirs", 60.0), ("others", 100.0)].map(|(label, mbps)| run("near", label, 0, mbps));
-        // the bound; what must be, what was found, whether it holds
         let rows = [
             ("at-least = 0.9", ["≥ 0.9 times", "0.90", "yes"]),
             ("at-least = 1", ["≥ 1 times", "0.90", NO]),
@@ -324,11 +327,10 @@ mod tests {
             ("within = 30", ["≤ +30 Mbit/s", "30.00", "yes"]),
         ];
         for (bound, expected) in rows {
-            let claim = format!("cases = [\"near\"]\nof = [\"theirs\", \"others\"]\n{bound}\n");
-            let [_, must, median, _, _, holds, _] = row(&claim, &runs);
-            assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{bound}");
+            let claim = format!("of = [\"theirs\", \"others\"]\n{bound}");
+            hold(&[(claim.as_str(), expected)], &runs);
         }
-        assert_eq!(row("cases = [\"near\"]\nat-most = 90\n", &runs)[1..3], ["≤ 90 Mbit/s", "90.00"]);
+        hold(&[("at-most = 90", ["≤ 90 Mbit/s", "90.00", "yes"])], &runs);
     }
 
     #[test]
@@ -339,7 +341,6 @@ mod tests {
             run("near", "theirs", 0, 30.0),
             run("near", "others", 0, 10.0),
         ];
-        // the claim; what must be, what was found, whether it holds
         let rows = [
             ("of-case = \"far\"\nat-least = 1.5", ["≥ 1.5 times", "1.50", "yes"]),
             ("of-case = \"far\"\nabove = 31", ["≥ +31 Mbit/s", "30.00", NO]),
@@ -347,10 +348,7 @@ mod tests {
             ("beyond = \"others\"\nat-most = 79", ["≤ 79 Mbit/s", "80.00", NO]),
             ("each = [\"bulk\"]\nat-most = 90", ["≤ 90 Mbit/s", "90.00", "yes"]),
         ];
-        for (claim, expected) in rows {
-            let [_, must, median, _, _, holds, _] = row(&format!("cases = [\"near\"]\n{claim}\n"), &runs);
-            assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{claim}");
-        }
+        hold(&rows, &runs);
     }
 
     #[test]
@@ -372,6 +370,32 @@ mod tests {
         for (every, runs, expected) in rows {
             let [.., of, holds, _] = row(&claim(every), &runs);
             assert_eq!([of.as_str(), holds.as_str()], expected, "{every}, {} runs", runs.len());
+        }
+    }
+
+    #[test]
+    fn a_run_is_the_worst_of_every_run_where_its_workload_gives_the_figure() {
+        let good = run("near", "ours", 0, 90.0);
+        let second = |workload: &str, outcome: Outcome| {
+            let run = run("near", "ours", 1, 0.0);
+            Run { series: SeriesKey { workload: workload.to_owned(), ..run.series }, outcome, ..run }
+        };
+        let failed = || Outcome::Failed("nobody answered".to_owned());
+        let empty = || Outcome::Found(Findings::default());
+        // What was run; of how many, whether it holds.
+        let rows = [
+            (vec![good.clone(), second("ping", failed())], ["1 run", "yes"]),
+            (vec![good.clone(), second("ping", empty())], ["1 run", "yes"]),
+            (vec![good.clone(), second("bulk", failed())], ["1 run, 1 failed", NO]),
+            (vec![good, second("bulk", empty())], ["1 run, 1 failed", NO]),
+            (vec![run("near", "theirs", 0, 90.0), second("bulk", empty())], ["", NO]),
+            (vec![second("ping", failed())], ["", NO]),
+            (vec![second("ping", empty())], ["", "not measured"]),
+        ];
+        let claim = "cases = [\"near\"]\nevery = true\nat-least = 65\n[[workload]]\nkind = \"ping\"\n";
+        for (runs, expected) in rows {
+            let [.., of, holds, _] = row(claim, &runs);
+            assert_eq!([of.as_str(), holds.as_str()], expected, "{runs:?}");
         }
     }
 

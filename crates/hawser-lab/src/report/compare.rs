@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use super::metrics::{Better, Metric};
-use super::results::{self, Results};
-use super::statistics::{LEVEL, Summary, Welch, holm, welch};
+use super::metrics::Better;
+use super::statistics::{LEVEL, Welch, holm, welch};
 use super::tables::signed_percent;
-use crate::error::LabError;
+use super::{LabError, Metric, Results, Summary, results};
 use crate::experiment::{Outcome, Run, SeriesKey};
 
 /// Differences under this share of the old mean do not matter, however sure they are.
@@ -96,11 +95,10 @@ impl Comparison {
 /// Where either cannot be read, or they have no series in common.
 pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
     let (before, after) = (results::read(old)?, results::read(new)?);
-    let metrics =
-        before.iter().map(|Results { scenario, .. }| (scenario.name.as_str(), scenario.repeat.metric.as_str()));
-    let metrics: BTreeMap<&str, &str> = metrics.collect();
     let runs = |results: &[Results]| results.iter().flat_map(|results| results.runs.clone()).collect::<Vec<Run>>();
-    let comparison = compare_runs(&runs(&before), &runs(&after), |scenario| metrics.get(scenario).copied());
+    let named = |name: &str| before.iter().find(|results| results.scenario.name == name);
+    let own = |name: &str| Some(named(name)?.scenario.repeat.metric.as_str());
+    let comparison = compare_runs(&runs(&before), &runs(&after), own);
     if comparison.findings.is_empty() && comparison.lost.is_empty() {
         let action = format!("compare {} with {}", old.display(), new.display());
         return Err(LabError::results(action, "they have no series in common".to_owned()));
@@ -112,7 +110,6 @@ pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
 #[must_use]
 pub fn compare_runs<'a>(old: &[Run], new: &[Run], own: impl Fn(&str) -> Option<&'a str>) -> Comparison {
     let (before, after) = (values(old), values(new));
-    let has = |all: &BTreeMap<SeriesKey, Figures<'_>>, key: &SeriesKey| all.get(key).is_some_and(|f| !f.is_empty());
     let mut comparison = Comparison::default();
     for (series, figures) in &before {
         let Some(counterparts) = after.get(series) else { continue };
@@ -122,14 +119,15 @@ pub fn compare_runs<'a>(old: &[Run], new: &[Run], own: impl Fn(&str) -> Option<&
             _ => comparison.findings.extend(pairs(series, figures, counterparts)),
         }
     }
-    comparison.gained.extend(after.keys().filter(|key| !before.contains_key(key) && has(&after, key)).cloned());
-    let is_own = |finding: &Finding| own(&finding.series.scenario) == Some(finding.metric.as_str());
-    let mut families: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
-    for (place, finding) in comparison.findings.iter().enumerate() {
-        families.entry((&finding.series.scenario, is_own(finding))).or_default().push(place);
+    let new = after.iter().filter(|(series, figures)| !before.contains_key(series) && !figures.is_empty());
+    comparison.gained.extend(new.map(|(series, _)| series.clone()));
+    let mut families: BTreeMap<(String, bool), Vec<&mut Finding>> = BTreeMap::new();
+    for finding in comparison.findings.iter_mut().filter(|finding| finding.test.is_some()) {
+        let scenario = finding.series.scenario.clone();
+        let is_own = own(&scenario) == Some(finding.metric.as_str());
+        families.entry((scenario, is_own)).or_default().push(finding);
     }
-    let families: Vec<Vec<usize>> = families.into_values().collect();
-    families.iter().for_each(|family| judge(&mut comparison.findings, family));
+    families.into_values().for_each(judge);
     comparison
 }
 
@@ -159,11 +157,9 @@ fn pairs(series: &SeriesKey, old: &Figures<'_>, new: &Figures<'_>) -> Vec<Findin
 }
 
 /// Steps 2 and 3, for one family of tests.
-fn judge(findings: &mut [Finding], family: &[usize]) {
-    let tested: Vec<(usize, f64)> = family.iter().filter_map(|&place| Some((place, findings[place].test?.p))).collect();
-    let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
-    for ((place, _), p) in tested.into_iter().zip(corrected) {
-        let finding = &mut findings[place];
+fn judge(family: Vec<&mut Finding>) {
+    let corrected = holm(&family.iter().filter_map(|finding| Some(finding.test?.p)).collect::<Vec<_>>());
+    for (finding, p) in family.into_iter().zip(corrected) {
         finding.p = Some(p);
         finding.verdict = verdict(finding, p);
     }
@@ -202,12 +198,9 @@ impl fmt::Display for Comparison {
         let counts = [Verdict::Worse, Verdict::Better, Verdict::Noise, Verdict::Unknown].map(|v| (count(v), v.words()));
         let counts: Vec<String> =
             counts.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
-        write!(f, "{} figures: {}", self.findings.len(), counts.join(", "))?;
-        write!(
-            f,
-            " (Welch's t-test with Holm's correction at {LEVEL}; changes under {:.0} % do not count)",
-            RELEVANT * 100.0
-        )
+        let (all, counts, relevant) = (self.findings.len(), counts.join(", "), RELEVANT * 100.0);
+        write!(f, "{all} figures: {counts} (Welch's t-test with Holm's correction at {LEVEL}; ")?;
+        write!(f, "changes under {relevant:.0} % do not count)")
     }
 }
 
@@ -226,9 +219,8 @@ fn row(finding: &Finding) -> [String; 5] {
     let change = finding.change();
     let change = if change.is_finite() { signed_percent(change * 100.0) } else { "from 0".to_owned() };
     let p = finding.p.map_or(String::new(), |p| if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") });
-    let told = finding
-        .test
-        .filter(|test| finding.verdict == Verdict::Noise && test.relevant > finding.old.mean.abs() * RELEVANT);
+    let is_told = |test: &Welch| test.relevant > finding.old.mean.abs() * RELEVANT;
+    let told = finding.test.filter(|test| finding.verdict == Verdict::Noise && is_told(test));
     let told = told.map_or(String::new(), |test| format!(", told from {:.2} {unit} on", test.relevant));
     [finding.verdict.words().to_owned(), name(&finding.series), figures, change, format!("{p}{told}")]
 }

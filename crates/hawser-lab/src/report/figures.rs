@@ -1,16 +1,12 @@
 //! Every series' figures as rows of CSV: for spreadsheets, and whoever draws plots of their own.
 
-use super::Report;
-use super::metrics::Metric;
-use super::series::Book;
-use super::statistics::Summary;
+use super::{Book, Metric, Report, Summary};
 
 /// The first row.
 const HEAD: [&str; 12] =
     ["scenario", "case", "contender", "workload", "metric", "unit", "n", "mean", "sd", "median", "least", "most"];
 
 /// A metric of a series. Plain data.
-#[derive(Clone, Debug)]
 pub(super) struct Figure {
     /// Scenario, case, contender, workload, metric.
     names: [String; 5],

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
-use super::claims::{HEADS, MEDIANS, NO, Verdicts};
-use super::plot::Drawing;
-use super::tables::Sheet;
+use super::claims::{HEADS, MEDIANS, NO};
+use super::series::case_label;
+use super::{Report, Scenario, Sheet, Verdicts};
 
 /// What plots' bars are, once for all of them.
 pub(super) const ERROR_BARS: &str =
@@ -18,20 +17,20 @@ pub(super) fn write(reports: &[Report]) -> String {
     let _ = writeln!(text, "# {}\n\n{ERROR_BARS}\n", super::page::title(reports));
     if reports.len() > 1 {
         let mut group = "";
-        for report in reports {
-            if report.group != group {
-                group = &report.group;
+        for Scenario { name, title, group: own, .. } in reports.iter().map(|report| &report.scenario) {
+            if own != group {
+                group = own;
                 let _ = writeln!(text, "- {group}");
             }
-            let _ = writeln!(text, "  - [{}](#{}): {}", report.name, anchor(&report.name), plain(&report.title));
+            let _ = writeln!(text, "  - [{name}](#{}): {}", anchor(name), plain(title));
         }
         text.push('\n');
     }
     self::text(&text, reports, true)
 }
 
-/// All reports below this head.
-pub(super) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String {
+/// All reports below this head, with pictures or without.
+pub(crate) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String {
     let mut text = head.to_owned();
     reports.iter().for_each(|report| scenario(&mut text, report, has_pictures));
     text.push_str("## Machine and versions\n\n| | |\n| --- | --- |\n");
@@ -42,24 +41,22 @@ pub(super) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String
 }
 
 fn scenario(text: &mut String, report: &Report, has_pictures: bool) {
-    let Report { name, title, finding, source, extent, .. } = report;
+    let Scenario { name, title, finding, source, .. } = &report.scenario;
     let _ = writeln!(text, "## {name}\n\n**{}**. {}\n", plain(title), plain(finding));
     if !source.is_empty() {
         let _ = writeln!(text, "Source: {}\n", plain(source));
     }
-    let _ = writeln!(text, "{extent}.\n");
+    let _ = writeln!(text, "{}.\n", report.extent);
     claims(text, &report.claims);
     report.tables.iter().for_each(|sheet| table(text, sheet));
-    let pictures = super::pictures(report);
-    let shown = |drawing: &Drawing| has_pictures || drawing.problem.is_some();
-    for (number, drawing) in report.plots.iter().enumerate().filter(|(_, drawing)| shown(drawing)) {
+    for drawing in report.plots.iter().filter(|drawing| has_pictures || drawing.problem.is_some()) {
         let _ = writeln!(text, "### {}\n", plain(&drawing.title));
         if let Some(problem) = &drawing.problem {
             let _ = writeln!(text, "Not drawn: {problem}.\n");
         }
-        for (name, _, canvas) in pictures.iter().filter(|(_, of, _)| has_pictures && *of == number) {
+        for canvas in drawing.panels.iter().filter(|_| has_pictures) {
             let alternative = format!("{}. {}", canvas.title, canvas.description);
-            let _ = writeln!(text, "![{}]({})\n", plain(&alternative).replace(['[', ']'], ""), super::picture(name));
+            let _ = writeln!(text, "![{}]({})\n", plain(&alternative).replace(['[', ']'], ""), super::picture(canvas));
         }
     }
     if !report.troubles.is_empty() {
@@ -96,7 +93,7 @@ pub(super) fn table(text: &mut String, sheet: &Sheet) {
     let rule: Vec<&str> = heads.iter().enumerate().map(|(place, _)| if place == 0 { "---" } else { "---:" }).collect();
     let _ = writeln!(text, "### {}\n\n| {} |\n| {} |", plain(&sheet.title), heads.join(" | "), rule.join(" | "));
     for row in &sheet.rows {
-        let mut cells = vec![plain(&row.label())];
+        let mut cells = vec![plain(&case_label(&row.case))];
         for (head, cell) in sheet.columns.iter().zip(&row.cells) {
             cells.push(cell.own(head));
             if head.published {
@@ -110,24 +107,16 @@ pub(super) fn table(text: &mut String, sheet: &Sheet) {
 
 /// Text that neither ends a cell nor becomes markup.
 pub(super) fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for letter in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
-        match letter {
-            '<' => plain.push_str("&lt;"),
-            '|' | '*' | '_' | '`' | '\\' => plain.extend(['\\', letter]),
-            _ => plain.push(letter),
-        }
+    let mut plain = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('<', "&lt;");
+    for markup in ['\\', '|', '*', '_', '`'] {
+        plain = plain.replace(markup, &format!("\\{markup}"));
     }
     plain
 }
 
 /// As GitHub names a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase();
-    kept.chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '))
-        .map(|c| if c == ' ' { '-' } else { c })
-        .collect()
+    heading.to_lowercase().replace(' ', "-").replace(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_'), "")
 }
 
 #[cfg(test)]

@@ -129,7 +129,6 @@ const OWN: [(&str, &str); 7] = [
 
 impl Metric {
     /// By its name; one that is not known is read by its unit.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         let (stem, unit, direction) = UNITS
             .iter()
@@ -145,7 +144,6 @@ impl Metric {
     }
 
     /// For an axis: with its unit, the first letter a capital.
-    #[must_use]
     pub fn axis(&self) -> String {
         let mut letters = self.title.chars();
         let title: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();

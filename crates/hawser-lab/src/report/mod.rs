@@ -15,11 +15,11 @@ mod figures;
 mod markdown;
 mod metrics;
 mod page;
-pub mod plot;
+mod plot;
 pub(crate) mod results;
 pub mod saved;
 mod series;
-pub mod statistics;
+pub(crate) mod statistics;
 mod tables;
 mod troubles;
 
@@ -29,15 +29,15 @@ use std::path::{Path, PathBuf};
 pub use age::{Age, ages, save};
 pub use claims::Verdicts;
 pub use compare::{Comparison, Finding, Verdict, compare, compare_runs};
-pub use metrics::{Better, Metric};
-pub use results::Machine;
+pub(crate) use markdown::text;
 
 use crate::error::LabError;
-use crate::experiment::Run;
 use crate::scenario::Scenario;
-use plot::Drawing;
-use results::Results;
+use metrics::Metric;
+use plot::{Canvas, Drawing};
+use results::{Machine, Results};
 use series::Book;
+use statistics::Summary;
 use tables::Sheet;
 use troubles::Trouble;
 
@@ -53,14 +53,8 @@ const PLOTS: &str = "plots";
 const SVG: &str = "svg";
 
 /// A scenario's results, ready to be written. Plain data.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// What the scenario is called.
-    pub name: String,
-    group: String,
-    title: String,
-    finding: String,
-    source: String,
+pub(crate) struct Report {
+    scenario: Scenario,
     /// How much was run, in words.
     extent: String,
     claims: Verdicts,
@@ -78,8 +72,6 @@ pub struct Written {
     pub page: PathBuf,
     /// Every file, the page among them.
     pub files: Vec<PathBuf>,
-    /// How many scenarios it tells of.
-    pub scenarios: usize,
     /// Whether what they claim holds.
     pub claims: Verdicts,
 }
@@ -94,35 +86,23 @@ pub fn write(folder: &Path) -> Result<Written, LabError> {
 
 /// Steps 2 and 3, of each.
 pub(crate) fn all(results: &[Results]) -> Vec<Report> {
-    results.iter().map(|results| build(&results.scenario, &results.runs, &results.machine)).collect()
+    results.iter().map(build).collect()
 }
 
-/// Reports as Markdown below this head, without pictures.
-pub(crate) fn text(head: &str, reports: &[Report]) -> String {
-    markdown::text(head, reports, false)
-}
-
-/// Steps 2 and 3.
-#[must_use]
-pub fn build(scenario: &Scenario, runs: &[Run], machine: &Machine) -> Report {
+fn build(Results { scenario, runs, machine, .. }: &Results) -> Report {
     // Cases that a quick run leaves out are none of its report's.
     let mut scenario = scenario.clone();
     scenario.cases.retain(|case| case.quick || !machine.is_quick());
-    let scenario = &scenario;
-    let book = Book::new(scenario, runs);
+    let book = Book::new(&scenario, runs);
     Report {
-        name: scenario.name.clone(),
-        group: scenario.group.clone(),
-        title: scenario.title.clone(),
-        finding: scenario.finding.clone(),
-        source: scenario.source.clone(),
         extent: extent(&book),
-        claims: Verdicts::of(scenario, runs),
+        claims: Verdicts::of(&scenario, runs),
         tables: tables::all(&book),
         plots: plot::all(&book),
         troubles: troubles::all(&book),
         figures: figures::all(&book),
         machine: machine.clone(),
+        scenario,
     }
 }
 
@@ -138,33 +118,24 @@ fn extent(book: &Book<'_>) -> String {
 }
 
 /// Step 4, of reports in the order in which they are to stand.
-///
-/// # Errors
-/// Where a file cannot be written.
-pub fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabError> {
+pub(crate) fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabError> {
     let plots = folder.join(PLOTS);
-    let failed = |path: &Path| {
-        let action = format!("write {}", path.display());
-        move |error| LabError::system(action, error)
-    };
-    fs::create_dir_all(&plots).map_err(failed(&plots))?;
-    remove_pictures(&plots).map_err(failed(&plots))?;
-    let figures_path = folder.join(FIGURES);
-    let figures = figures::write(reports).map_err(|error| failed(&figures_path)(error.into()))?;
+    fs::create_dir_all(&plots).and_then(|()| remove_pictures(&plots)).map_err(LabError::file("write", &plots))?;
+    let figures = figures::write(reports);
+    let figures = figures.map_err(|error| LabError::file("write", &folder.join(FIGURES))(error.into()))?;
     let mut texts: Vec<(PathBuf, Vec<u8>)> = vec![
         (folder.join(PAGE), page::write(reports).into_bytes()),
         (folder.join(TEXT), markdown::write(reports).into_bytes()),
-        (figures_path, figures),
+        (folder.join(FIGURES), figures),
     ];
-    for (name, _, canvas) in reports.iter().flat_map(pictures) {
-        texts.push((folder.join(picture(&name)), canvas.file().into_bytes()));
-    }
+    let pictures = reports.iter().flat_map(|report| &report.plots).flat_map(|drawing| &drawing.panels);
+    texts.extend(pictures.map(|canvas| (folder.join(picture(canvas)), canvas.file().into_bytes())));
     for (path, text) in &texts {
-        fs::write(path, text).map_err(failed(path))?;
+        fs::write(path, text).map_err(LabError::file("write", path))?;
     }
     let files = texts.into_iter().map(|(path, _)| path).collect();
     let claims = Verdicts::all(reports.iter().map(|report| &report.claims));
-    Ok(Written { page: folder.join(PAGE), files, scenarios: reports.len(), claims })
+    Ok(Written { page: folder.join(PAGE), files, claims })
 }
 
 /// An earlier report's pictures: this one may have fewer.
@@ -178,37 +149,25 @@ fn remove_pictures(plots: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Each panel with its name, unique among reports, and which plot it is of.
-fn pictures(report: &Report) -> Vec<(String, usize, &plot::Canvas)> {
-    let mut pictures = Vec::new();
-    for (number, drawing) in report.plots.iter().enumerate() {
-        for (part, canvas) in drawing.panels.iter().enumerate() {
-            let part = if drawing.panels.len() > 1 { format!("-{}", part + 1) } else { String::new() };
-            pictures.push((format!("{}-{}{part}", report.name, number + 1), number, canvas));
-        }
-    }
-    pictures
-}
-
 /// A picture's place, from the folder.
-fn picture(name: &str) -> String {
-    format!("{PLOTS}/{name}.{SVG}")
+fn picture(canvas: &Canvas) -> String {
+    format!("{PLOTS}/{}.{SVG}", canvas.name)
 }
 
 /// What experiments ran on: each fact, and of which scenarios it holds where it is not of all.
 fn machine(reports: &[Report]) -> Vec<(String, String)> {
-    let mut facts: Vec<(String, String, Vec<&str>)> = Vec::new();
-    for report in reports {
-        for (name, value) in report.machine.facts() {
-            match facts.iter_mut().find(|(known, known_value, _)| *known == name && *known_value == value) {
-                Some((_, _, of)) => of.push(&report.name),
-                None => facts.push((name, value, vec![&report.name])),
+    let mut facts: Vec<((String, String), Vec<&str>)> = Vec::new();
+    for Report { scenario, machine, .. } in reports {
+        for fact in machine.facts() {
+            match facts.iter_mut().find(|(known, _)| *known == fact) {
+                Some((_, of)) => of.push(&scenario.name),
+                None => facts.push((fact, vec![&scenario.name])),
             }
         }
     }
-    let told = |(name, value, of): (String, String, Vec<&str>)| {
-        let name = if of.len() == reports.len() { name } else { format!("{name} ({})", of.join(", ")) };
-        (name, value)
-    };
-    facts.into_iter().map(told).collect()
+    let told = facts.into_iter().map(|((name, value), of)| match of.len() == reports.len() {
+        true => (name, value),
+        false => (format!("{name} ({})", of.join(", ")), value),
+    });
+    told.collect()
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::claims::{HEADS, MEDIANS, Verdicts};
+use super::claims::{HEADS, MEDIANS};
 use super::markdown::ERROR_BARS;
 use super::plot::{escaped, style};
-use super::tables::Sheet;
-use super::{Report, troubles::Trouble};
+use super::series::case_title;
+use super::{Report, Scenario, Sheet, Trouble, Verdicts};
 
 /// The page's own looks; colours are the plots'.
 const STYLE: &str = "\
@@ -42,7 +42,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem}\
 /// What it is a report of.
 pub(super) fn title(reports: &[Report]) -> String {
     match reports {
-        [one] => one.title.clone(),
+        [one] => one.scenario.title.clone(),
         _ => "Hawser lab: results".to_owned(),
     }
 }
@@ -73,20 +73,20 @@ pub(super) fn write(reports: &[Report]) -> String {
 fn index(html: &mut String, reports: &[Report]) {
     html.push_str("<nav aria-label=\"Scenarios\">\n");
     let mut group = None;
-    for report in reports {
-        if group != Some(&report.group) {
+    for Report { scenario, .. } in reports {
+        if group != Some(&scenario.group) {
             html.push_str(if group.is_some() { "</ul>\n" } else { "" });
-            let _ = writeln!(html, "<h3>{}</h3>\n<ul>", escaped(&report.group));
-            group = Some(&report.group);
+            let _ = writeln!(html, "<h3>{}</h3>\n<ul>", escaped(&scenario.group));
+            group = Some(&scenario.group);
         }
-        let (name, title) = (escaped(&report.name), escaped(&report.title));
+        let (name, title) = (escaped(&scenario.name), escaped(&scenario.title));
         let _ = writeln!(html, "<li><a href=\"#{name}\">{name}</a>: {title}</li>");
     }
     html.push_str("</ul>\n</nav>\n");
 }
 
 fn scenario(html: &mut String, report: &Report, titled: bool) {
-    let Report { name, title, finding, source, extent, .. } = report;
+    let Scenario { name, title, finding, source, .. } = &report.scenario;
     let _ = writeln!(html, "<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{0}</h2>", escaped(name));
     if titled {
         let _ = writeln!(html, "<p><strong>{}</strong></p>", escaped(title));
@@ -95,17 +95,16 @@ fn scenario(html: &mut String, report: &Report, titled: bool) {
     if !source.is_empty() {
         let _ = writeln!(html, "<p class=\"lesser\">Source: {}</p>", escaped(source));
     }
-    let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(extent));
+    let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(&report.extent));
     claims(html, &report.claims);
     report.tables.iter().for_each(|sheet| table(html, sheet));
-    let pictures = super::pictures(report);
-    for (number, drawing) in report.plots.iter().enumerate() {
+    for drawing in &report.plots {
         let _ = writeln!(html, "<h3>{}</h3>", escaped(&drawing.title));
         if let Some(problem) = &drawing.problem {
             let _ = writeln!(html, "<p class=\"note\">Not drawn: {}.</p>", escaped(problem));
         }
-        for (name, _, canvas) in pictures.iter().filter(|(_, of, _)| *of == number) {
-            let _ = writeln!(html, "<figure tabindex=\"0\">{}</figure>", canvas.inline(&escaped(name)));
+        for canvas in &drawing.panels {
+            let _ = writeln!(html, "<figure tabindex=\"0\">{}</figure>", canvas.inline());
         }
     }
     if !report.troubles.is_empty() {
@@ -118,26 +117,23 @@ fn claims(html: &mut String, claims: &Verdicts) {
     if claims.is_empty() {
         return;
     }
-    let heads = HEADS.map(|head| format!("<th scope=\"col\">{head}</th>")).concat();
-    let _ = writeln!(
-        html,
-        "<h3>What is claimed</h3>\n<div class=\"scroll\"><table class=\"words claims\">\n<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>"
-    );
+    html.push_str("<h3>What is claimed</h3>\n<div class=\"scroll\"><table class=\"words claims\">\n");
+    let _ = writeln!(html, "<thead>\n<tr>{}</tr>\n</thead>\n<tbody>", heads(HEADS));
     for [says, cells @ ..] in claims.rows() {
         let cells = cells.map(|cell| format!("<td>{}</td>", escaped(&cell))).concat();
         let _ = writeln!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escaped(&says));
     }
-    html.push_str("</tbody></table></div>\n<p class=\"note\">");
-    let _ = writeln!(html, "{MEDIANS}</p>");
+    let _ = writeln!(html, "</tbody></table></div>\n<p class=\"note\">{MEDIANS}</p>");
+}
+
+fn heads<const N: usize>(heads: [&str; N]) -> String {
+    heads.map(|head| format!("<th scope=\"col\">{head}</th>")).concat()
 }
 
 fn table(html: &mut String, sheet: &Sheet) {
     let title = escaped(&sheet.title);
-    let _ = writeln!(
-        html,
-        "<h3>{title}</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">"
-    );
-    html.push_str("<table class=\"figures\">\n<thead>\n");
+    let region = format!("class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"");
+    let _ = writeln!(html, "<h3>{title}</h3>\n<div {region}>\n<table class=\"figures\">\n<thead>");
     let deep = sheet.columns.iter().any(|head| head.published);
     let rows = if deep { " rowspan=\"2\"" } else { "" };
     let _ = write!(html, "<tr{}><th scope=\"col\"{rows}>case</th>", if deep { " class=\"group\"" } else { "" });
@@ -147,22 +143,15 @@ fn table(html: &mut String, sheet: &Sheet) {
     }
     html.push_str("</tr>\n");
     if deep {
-        html.push_str("<tr>");
-        for _ in sheet.columns.iter().filter(|head| head.published) {
-            html.push_str("<th scope=\"col\">here</th><th scope=\"col\" class=\"other\">published</th>");
-        }
-        html.push_str("</tr>\n");
+        let both = "<th scope=\"col\">here</th><th scope=\"col\" class=\"other\">published</th>";
+        let _ = writeln!(html, "<tr>{}</tr>", both.repeat(sheet.columns.iter().filter(|head| head.published).count()));
     }
     html.push_str("</thead>\n<tbody>\n");
     for row in &sheet.rows {
-        let label = if row.has_title() {
-            format!(" <span class=\"case\">{}</span>", escaped(&row.title))
-        } else {
-            String::new()
-        };
-        let _ = write!(html, "<tr><th scope=\"row\">{}{label}</th>", escaped(&row.name));
+        let title = case_title(&row.case).map(|title| format!(" <span class=\"case\">{}</span>", escaped(title)));
+        let _ = write!(html, "<tr><th scope=\"row\">{}{}</th>", escaped(&row.case.name), title.unwrap_or_default());
         for (head, cell) in sheet.columns.iter().zip(&row.cells) {
-            let class = if cell.is_figure() { "" } else { " class=\"none\"" };
+            let class = if cell.own.is_some() { "" } else { " class=\"none\"" };
             let _ = write!(html, "<td{class}>{}</td>", escaped(&cell.own(head)));
             if head.published {
                 let _ = write!(html, "<td class=\"other\">{}</td>", cell.published_with_difference(head));
@@ -174,18 +163,13 @@ fn table(html: &mut String, sheet: &Sheet) {
 }
 
 fn troubles(html: &mut String, troubles: &[Trouble]) {
-    html.push_str("<h3>Skipped and failed</h3>\n<div class=\"scroll\"><table class=\"words troubles\">\n<thead><tr>");
-    for head in ["contender", "what", "where", "why"] {
-        let _ = write!(html, "<th scope=\"col\">{head}</th>");
-    }
-    html.push_str("</tr></thead>\n<tbody>\n");
+    html.push_str("<h3>Skipped and failed</h3>\n<div class=\"scroll\"><table class=\"words troubles\">\n");
+    let _ = writeln!(html, "<thead><tr>{}</tr></thead>\n<tbody>", heads(["contender", "what", "where", "why"]));
     for trouble in troubles {
+        let (short, all) = (escaped(trouble.short()), escaped(&trouble.reason));
         let reason = match trouble.short() == trouble.reason.trim_end() {
-            true => escaped(trouble.short()),
-            false => {
-                let (short, all) = (escaped(trouble.short()), escaped(&trouble.reason));
-                format!("<details><summary>{short}</summary><pre>{all}</pre></details>")
-            }
+            true => short,
+            false => format!("<details><summary>{short}</summary><pre>{all}</pre></details>"),
         };
         let (contender, of) = (escaped(&trouble.contender), escaped(&trouble.of.join(", ")));
         let _ = writeln!(html, "<tr><td>{contender}</td><td>{}</td><td>{of}</td><td>{reason}</td></tr>", trouble.what);

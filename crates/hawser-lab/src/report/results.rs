@@ -1,23 +1,23 @@
 //! Raw results, read back from where `hawser lab run` left them.
 //!
-//! A folder has `runs.jsonl` (a line for each run), `scenario.toml` and `machine.json`; or it has sub-folders that
-//! have.
+//! A folder has `runs.jsonl` (a line for each run), `scenario.toml` and `machine.json`; or folders below it have, at
+//! whatever depth.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::error::LabError;
+use super::{LabError, Scenario};
 use crate::experiment::Run;
 use crate::experiment::store::{self, MACHINE, RUNS, SCENARIO};
-use crate::scenario::{FileError, Scenario};
+use crate::scenario::FileError;
 
 /// The order in which groups are shown; others come after, by name.
 const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "drives", "links", "scion"];
 
 /// A scenario and what its runs found. As read.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Results {
     /// What was asked.
     pub scenario: Scenario,
@@ -29,19 +29,17 @@ pub struct Results {
     pub folder: PathBuf,
 }
 
-/// What the experiment ran on: a JSON document of any shape. Starts as null; plain data.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What the experiment ran on: a JSON document of any shape. Plain data.
+#[derive(Clone, Debug)]
 pub struct Machine(pub Value);
 
 impl Machine {
     /// Whether runs were short ones.
-    #[must_use]
     pub fn is_quick(&self) -> bool {
         self.0.get("quick").and_then(Value::as_bool).unwrap_or_default()
     }
 
     /// Each value with the names that lead to it.
-    #[must_use]
     pub fn facts(&self) -> Vec<(String, String)> {
         let mut facts = Vec::new();
         flatten("", &self.0, &mut facts);
@@ -66,10 +64,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// All results in a folder, by group and name.
-///
-/// # Errors
-/// [`LabError::Results`] where there are none, or they cannot be read.
+/// All results in a folder, by group and name; at least one.
 pub fn read(folder: &Path) -> Result<Vec<Results>, LabError> {
     let mut all = folders(folder)?.iter().map(|folder| read_one(folder)).collect::<Result<Vec<_>, _>>()?;
     if all.is_empty() {
@@ -83,23 +78,32 @@ pub fn read(folder: &Path) -> Result<Vec<Results>, LabError> {
     Ok(all)
 }
 
-/// The folder itself, or those in it.
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+/// The folder itself, or those below it, by name.
+pub(super) fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     if folder.join(RUNS).exists() {
         return Ok(vec![folder.to_owned()]);
     }
-    let failed = |error| LabError::system(format!("read {}", folder.display()), error);
-    let entries = fs::read_dir(folder).map_err(failed)?;
-    let paths = entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect::<Result<Vec<_>, LabError>>()?;
-    Ok(paths.into_iter().filter(|path| path.join(RUNS).exists()).collect())
+    let failed = LabError::file("read", folder);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
+        let path = entry.path();
+        // A symbolic link may lead in a circle: it leads to results, or nowhere.
+        if entry.file_type().map_err(&failed)?.is_dir() || path.join(RUNS).exists() {
+            found.extend(folders(&path)?);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
-    let scenario = Scenario::read(&folder.join(SCENARIO)).map_err(misread)?;
-    let runs = store::parse(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
-    let machine = text_of(&folder.join(MACHINE))?;
-    let machine = serde_json::from_str(&machine)
-        .map_err(|error| LabError::results(format!("read {}", folder.join(MACHINE).display()), error.to_string()))?;
+    let scenario = Scenario::read(&folder.join(SCENARIO), None).map_err(misread)?;
+    let [runs, machine] = [RUNS, MACHINE].map(|name| folder.join(name));
+    let text = |path: &Path| fs::read_to_string(path).map_err(LabError::file("read", path));
+    let wrong = |error: serde_json::Error| LabError::results(format!("read {}", machine.display()), error.to_string());
+    let runs = store::parse(&runs, &text(&runs)?)?;
+    let machine = serde_json::from_str(&text(&machine)?).map_err(wrong)?;
     Ok(Results { scenario, runs, machine: Machine(machine), folder: folder.to_owned() })
 }
 
@@ -112,10 +116,6 @@ fn misread(error: FileError) -> LabError {
     LabError::results(error.to_string(), faults.join("\n"))
 }
 
-fn text_of(path: &Path) -> Result<String, LabError> {
-    fs::read_to_string(path).map_err(|error| LabError::system(format!("read {}", path.display()), error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,11 +123,23 @@ mod tests {
     #[test]
     fn facts_are_named_by_what_leads_to_them() {
         let value = serde_json::json!({"kernel": "6.18", "sysctls": {"tcp_sack": "1"}, "seeds": [1, 2], "none": null});
-        let facts: Vec<(String, String)> = Machine(value).facts();
-        let expected = [("kernel", "6.18"), ("seeds", "1, 2"), ("sysctls tcp_sack", "1")];
-        let mut facts: Vec<(&str, &str)> = facts.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        let mut facts = Machine(value).facts();
         facts.sort_unstable();
-        assert_eq!(facts, expected);
+        let expected = [("kernel", "6.18"), ("seeds", "1, 2"), ("sysctls tcp_sack", "1")];
+        assert_eq!(facts, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn results_are_found_at_every_depth() {
+        let top = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| top.path().join(name);
+        for name in ["b", "a/deep", "b/captures"] {
+            fs::create_dir_all(path(name)).and_then(|()| fs::write(path(name).join(RUNS), "")).expect("written");
+        }
+        std::os::unix::fs::symlink(top.path(), path("a/circle")).expect("made");
+        std::os::unix::fs::symlink(path("b"), path("linked")).expect("made");
+        assert_eq!(folders(top.path()).expect("read"), ["a/deep", "b", "linked"].map(path));
+        assert_eq!(folders(&path("b")).expect("read"), [path("b")]);
     }
 
     #[test]

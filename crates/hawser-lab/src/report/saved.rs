@@ -12,9 +12,7 @@ use time::OffsetDateTime;
 
 use super::age::{Age, ages};
 use super::markdown::{claims, plain, table};
-use super::results::{self, Machine};
-use super::{Report, build};
-use crate::error::LabError;
+use super::{LabError, Machine, Report, all, results};
 
 /// The page's name: what a repository's pages show of a folder.
 pub const PAGE: &str = "README.md";
@@ -30,8 +28,7 @@ const HEAD: &str = "# Saved results\n\n\
 /// Where results cannot be read, are in no repository, or the page cannot be written.
 pub fn write(folder: &Path) -> Result<PathBuf, LabError> {
     let page = folder.join(PAGE);
-    fs::write(&page, text(folder, &ages(folder)?)?)
-        .map_err(|error| LabError::system(format!("write {}", page.display()), error))?;
+    fs::write(&page, text(folder, &ages(folder)?)?).map_err(LabError::file("write", &page))?;
     Ok(page)
 }
 
@@ -41,17 +38,17 @@ pub fn write(folder: &Path) -> Result<PathBuf, LabError> {
 /// Where results cannot be read.
 pub fn text(folder: &Path, ages: &[Age]) -> Result<String, LabError> {
     let mut text = HEAD.to_owned();
-    for results in results::read(folder)? {
-        let report = build(&results.scenario, &results.runs, &results.machine);
-        section(&mut text, &report, ages.iter().find(|age| age.scenario == report.name));
+    for report in all(&results::read(folder)?) {
+        section(&mut text, &report, ages.iter().find(|age| age.scenario == report.scenario.name));
     }
     Ok(text.trim_end().to_owned() + "\n")
 }
 
 /// Step 2. Writing to a string does not fail.
 fn section(text: &mut String, report: &Report, age: Option<&Age>) {
-    let Report { name, title, extent, machine, .. } = report;
-    let _ = writeln!(text, "\n## {name}\n\n**{}**. {extent}; {}.\n", plain(title), provenance(machine));
+    let Report { scenario, extent, machine, .. } = report;
+    let (name, title) = (&scenario.name, plain(&scenario.title));
+    let _ = writeln!(text, "\n## {name}\n\n**{title}**. {extent}; {}.\n", provenance(machine));
     if let Some(age) = age {
         let _ = writeln!(text, "{AGE}{}.\n", age.stale.as_deref().map_or_else(|| "current".to_owned(), plain));
     }

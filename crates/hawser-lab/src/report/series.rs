@@ -7,7 +7,7 @@ use crate::experiment::{Findings, Outcome, Run, SeriesKey};
 use crate::scenario::{Case, Published, Scenario};
 
 /// A series' runs. Starts without any; borrowed from them.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Series<'a> {
     /// Those that were measured.
     pub found: Vec<&'a Findings>,
@@ -19,19 +19,16 @@ pub struct Series<'a> {
 
 impl Series<'_> {
     /// A metric's figures.
-    #[must_use]
     pub fn values(&self, metric: &str) -> Vec<f64> {
         self.found.iter().filter_map(|found| found.metrics.get(metric).copied()).collect()
     }
 
     /// In short; none without a figure.
-    #[must_use]
     pub fn summary(&self, metric: &str) -> Option<Summary> {
         Summary::of(&self.values(metric))
     }
 
     /// Why there is no figure, in a word.
-    #[must_use]
     pub fn absence(&self) -> &'static str {
         match (self.found.is_empty(), self.skipped.is_empty(), self.failed.is_empty()) {
             (true, _, false) => "failed",
@@ -43,53 +40,43 @@ impl Series<'_> {
 }
 
 /// A scenario's series. Made from its runs; borrowed from them.
-#[derive(Clone, Debug)]
 pub struct Book<'a> {
     /// What was asked.
     pub scenario: &'a Scenario,
     /// By case, contender, workload.
-    series: BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, Series<'a>>>>,
+    series: BTreeMap<[&'a str; 3], Series<'a>>,
     /// Series that the scenario does not have.
     pub strange: Vec<&'a SeriesKey>,
 }
 
 impl<'a> Book<'a> {
     /// Sorts runs into the scenario's series.
-    #[must_use]
     pub fn new(scenario: &'a Scenario, runs: &'a [Run]) -> Self {
-        let mut series: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, Series<'a>>>> = BTreeMap::new();
+        let mut series: BTreeMap<[&str; 3], Series<'a>> = BTreeMap::new();
         for case in &scenario.cases {
-            for (contender, workload) in pairs(case) {
-                series.entry(&case.name).or_default().entry(contender).or_default().insert(workload, Series::default());
-            }
+            let of_case = pairs(case).map(|(contender, workload)| [case.name.as_str(), contender, workload]);
+            series.extend(of_case.map(|key| (key, Series::default())));
         }
         let mut strange: Vec<&SeriesKey> = Vec::new();
         for run in runs {
             let SeriesKey { case, contender, workload, .. } = &run.series;
-            let of_case = series.get_mut(case.as_str()).and_then(|of| of.get_mut(contender.as_str()));
-            let Some(series) = of_case.and_then(|of| of.get_mut(workload.as_str())) else {
-                if !strange.contains(&&run.series) {
-                    strange.push(&run.series);
-                }
-                continue;
-            };
-            match &run.outcome {
-                Outcome::Found(findings) => series.found.push(findings),
-                Outcome::Skipped(reason) => series.skipped.push(reason),
-                Outcome::Failed(reason) => series.failed.push(reason),
+            match (series.get_mut(&[case, contender, workload].map(String::as_str)), &run.outcome) {
+                (Some(series), Outcome::Found(findings)) => series.found.push(findings),
+                (Some(series), Outcome::Skipped(reason)) => series.skipped.push(reason),
+                (Some(series), Outcome::Failed(reason)) => series.failed.push(reason),
+                (None, _) if strange.contains(&&run.series) => {}
+                (None, _) => strange.push(&run.series),
             }
         }
         Self { scenario, series, strange }
     }
 
     /// None where the case does not have it.
-    #[must_use]
     pub fn get(&self, case: &str, contender: &str, workload: &str) -> Option<&Series<'a>> {
-        self.series.get(case)?.get(contender)?.get(workload)
+        self.series.iter().find(|(key, _)| **key == [case, contender, workload]).map(|(_, series)| series)
     }
 
     /// The original's figure.
-    #[must_use]
     pub fn published(&self, case: &str, contender: &str, workload: &str, metric: &str) -> Option<&'a Published> {
         self.scenario.published.iter().find(|published| {
             published.case == case
@@ -110,7 +97,6 @@ impl<'a> Book<'a> {
     }
 
     /// Cases by name, in that order; all of them where no name is given.
-    #[must_use]
     pub fn cases(&self, names: &[String]) -> Vec<&'a Case> {
         let all = &self.scenario.cases;
         if names.is_empty() {
@@ -120,7 +106,6 @@ impl<'a> Book<'a> {
     }
 
     /// Contenders and workloads of which some case has what is asked, in the scenario's order.
-    #[must_use]
     pub fn strands(&self, cases: &[&Case], has: impl Fn(&Findings) -> bool) -> Vec<(&'a str, &'a str)> {
         let scenario = self.scenario;
         let all = scenario.contenders.iter().flat_map(|contender| {
@@ -138,8 +123,17 @@ fn pairs(case: &Case) -> impl Iterator<Item = (&str, &str)> {
     case.contenders.iter().flat_map(|contender| case.workloads.iter().map(move |w| (contender.as_str(), w.as_str())))
 }
 
+/// What a case's title says beyond its name.
+pub fn case_title(case: &Case) -> Option<&str> {
+    Some(case.title.as_str()).filter(|title| !title.is_empty() && *title != case.name)
+}
+
+/// Name and title, once where they are the same.
+pub fn case_label(case: &Case) -> String {
+    case_title(case).map_or_else(|| case.name.clone(), |title| format!("{} {title}", case.name))
+}
+
 /// How many runs series have: `3`, or `3–10`.
-#[must_use]
 pub fn counts(numbers: impl Iterator<Item = usize>) -> String {
     let numbers: Vec<usize> = numbers.filter(|number| *number > 0).collect();
     match (numbers.iter().min(), numbers.iter().max()) {

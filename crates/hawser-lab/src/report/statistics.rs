@@ -12,23 +12,17 @@ const ROUNDING: f64 = 1e-12;
 /// Figures of one series in short. Of at least one; plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many.
     pub n: usize,
-    /// Their mean.
     pub mean: f64,
     /// Their standard deviation (n − 1); none for a single one.
     pub deviation: Option<f64>,
-    /// The smallest.
     pub least: f64,
-    /// Half are larger.
     pub median: f64,
-    /// The largest.
     pub most: f64,
 }
 
 impl Summary {
     /// None without a finite value; values that are not finite are left out.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
         let (least, most) = (*sorted.first()?, *sorted.last()?);
@@ -39,15 +33,7 @@ impl Summary {
         Some(Self { n, mean, deviation, least, median: quantile(&sorted, 0.5)?, most })
     }
 
-    /// The coefficient of variation: the standard deviation's share of the mean.
-    #[must_use]
-    pub fn variation(&self) -> Option<f64> {
-        let share = self.deviation? / self.mean.abs();
-        share.is_finite().then_some(share)
-    }
-
     /// How far the error bar reaches to either side.
-    #[must_use]
     pub fn error_bar(&self) -> f64 {
         self.deviation.map_or(0.0, |deviation| deviation * ERROR_BAR)
     }
@@ -59,7 +45,6 @@ impl Summary {
 }
 
 /// The finite ones, in order.
-#[must_use]
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -67,7 +52,6 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
 }
 
 /// Under which a share of the sorted values lies, interpolated (Hyndman and Fan 1996, type 7).
-#[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;
@@ -89,7 +73,6 @@ pub struct Welch {
 }
 
 /// Whether the means differ; none where a side has fewer than two values, whose spread nobody knows.
-#[must_use]
 pub fn welch(old: &Summary, new: &Summary) -> Option<Welch> {
     let difference = new.mean - old.mean;
     let (a, b) = (old.uncertainty()?, new.uncertainty()?);
@@ -108,7 +91,6 @@ pub fn welch(old: &Summary, new: &Summary) -> Option<Welch> {
 }
 
 /// The p values of several tests, corrected so that the chance of even one false alarm stays at the level (Holm 1979).
-#[must_use]
 pub fn holm(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -131,19 +113,18 @@ mod tests {
 
     #[test]
     fn summaries_are_as_computed_by_hand() {
-        // values; mean, standard deviation, median, coefficient of variation
-        let rows: [(&[f64], f64, f64, f64, f64); 4] = [
-            (&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 5.0, 2.138_09, 4.5, 0.427_618),
-            (&[10.0, 16.0], 13.0, 4.242_641, 13.0, 0.326_357),
-            (&[3.0, 1.0, 2.0], 2.0, 1.0, 2.0, 0.5),
-            (&[5.0, 5.0, 5.0, f64::NAN, f64::INFINITY], 5.0, 0.0, 5.0, 0.0),
+        // values; mean, standard deviation, median
+        let rows: [(&[f64], f64, f64, f64); 4] = [
+            (&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 5.0, 2.138_09, 4.5),
+            (&[10.0, 16.0], 13.0, 4.242_641, 13.0),
+            (&[3.0, 1.0, 2.0], 2.0, 1.0, 2.0),
+            (&[5.0, 5.0, 5.0, f64::NAN, f64::INFINITY], 5.0, 0.0, 5.0),
         ];
-        for (values, mean, deviation, median, variation) in rows {
+        for (values, mean, deviation, median) in rows {
             let summary = Summary::of(values).expect("values");
             is_near(summary.mean, mean);
             is_near(summary.deviation.expect("several"), deviation);
             is_near(summary.median, median);
-            is_near(summary.variation().expect("a mean"), variation);
             is_near(summary.error_bar(), 1.5 * deviation);
         }
     }
@@ -151,10 +132,9 @@ mod tests {
     #[test]
     fn one_value_has_no_spread_and_none_has_no_summary() {
         let one = Summary::of(&[7.0]).expect("a value");
-        assert_eq!((one.n, one.mean, one.deviation, one.variation(), one.error_bar()), (1, 7.0, None, None, 0.0));
+        assert_eq!((one.n, one.mean, one.deviation, one.error_bar()), (1, 7.0, None, 0.0));
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[f64::NAN]), None);
-        assert_eq!(Summary::of(&[-1.0, 1.0]).expect("values").variation(), None);
     }
 
     #[test]

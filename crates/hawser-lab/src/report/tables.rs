@@ -4,9 +4,8 @@
 //! 2. A row for each case: what was found, what was published, and the difference.
 //! 3. A scenario that asks for no table gets one of its own metric.
 
-use super::metrics::Metric;
-use super::series::{Book, counts};
-use super::statistics::Summary;
+use super::series::counts;
+use super::{Book, Metric, Summary};
 use crate::scenario::{Case, Column, Table};
 
 /// From this difference on, in percent, it is the factor that says something.
@@ -15,11 +14,8 @@ const MANY_TIMES: f64 = 900.0;
 const NOTHING: &str = "–";
 
 /// A table, ready to be written. Plain data.
-#[derive(Clone, Debug)]
 pub struct Sheet {
-    /// As the scenario gives it.
     pub title: String,
-    /// In order.
     pub columns: Vec<Head>,
     /// One for each case.
     pub rows: Vec<Row>,
@@ -28,7 +24,6 @@ pub struct Sheet {
 }
 
 /// A column's head. Plain data.
-#[derive(Clone, Debug)]
 pub struct Head {
     /// With its unit.
     pub title: String,
@@ -38,72 +33,41 @@ pub struct Head {
     decimals: usize,
 }
 
+impl Head {
+    /// A figure of this column with its spread, with true minuses.
+    fn figure(&self, value: f64, spread: Option<f64>) -> String {
+        let number = |value: f64| format!("{value:.0$}", self.decimals).replace('-', "−");
+        spread.map_or_else(|| number(value), |spread| format!("{} ± {}", number(value), number(spread)))
+    }
+}
+
 /// A row. Plain data.
-#[derive(Clone, Debug)]
 pub struct Row {
-    /// As the original calls the case.
-    pub name: String,
-    /// A line about it.
-    pub title: String,
+    /// Whose figures.
+    pub case: Case,
     /// One for each column.
     pub cells: Vec<Cell>,
 }
 
-impl Row {
-    /// Whether the title says more than the name.
-    #[must_use]
-    pub fn has_title(&self) -> bool {
-        !self.title.is_empty() && self.title != self.name
-    }
-
-    /// Both.
-    #[must_use]
-    pub fn label(&self) -> String {
-        if self.has_title() { format!("{} {}", self.name, self.title) } else { self.name.clone() }
-    }
-}
-
 /// A figure and the published one. Plain data.
-#[derive(Clone, Debug)]
 pub struct Cell {
-    own: Option<Summary>,
+    pub own: Option<Summary>,
     absence: &'static str,
     published: Option<(f64, Option<f64>)>,
 }
 
 impl Cell {
     /// The mean, and where there is one the standard deviation; else why there is none.
-    #[must_use]
     pub fn own(&self, head: &Head) -> String {
-        match self.own {
-            Some(Summary { mean, deviation: Some(deviation), .. }) => {
-                format!("{} ± {}", number(mean, head.decimals), number(deviation, head.decimals))
-            }
-            Some(Summary { mean, .. }) => number(mean, head.decimals),
-            None => self.absence.to_owned(),
-        }
-    }
-
-    /// Whether there is a figure.
-    #[must_use]
-    pub fn is_figure(&self) -> bool {
-        self.own.is_some()
+        self.own.map_or_else(|| self.absence.to_owned(), |own| head.figure(own.mean, own.deviation))
     }
 
     /// The original's.
-    #[must_use]
     pub fn published(&self, head: &Head) -> String {
-        match self.published {
-            Some((value, Some(spread))) => {
-                format!("{} ± {}", number(value, head.decimals), number(spread, head.decimals))
-            }
-            Some((value, None)) => number(value, head.decimals),
-            None => NOTHING.to_owned(),
-        }
+        self.published.map_or_else(|| NOTHING.to_owned(), |(value, spread)| head.figure(value, spread))
     }
 
     /// The original's with the difference.
-    #[must_use]
     pub fn published_with_difference(&self, head: &Head) -> String {
         match self.own.and(self.published) {
             Some(_) => format!("{} ({})", self.published(head), self.difference()),
@@ -112,7 +76,6 @@ impl Cell {
     }
 
     /// Ours less the original's, in percent of the original's.
-    #[must_use]
     pub fn difference(&self) -> String {
         let share = self.own.zip(self.published).map(|(own, (value, _))| (own.mean - value) / value.abs() * 100.0);
         share.filter(|share| share.is_finite()).map_or_else(|| NOTHING.to_owned(), signed_percent)
@@ -127,11 +90,6 @@ pub(super) fn signed_percent(share: f64) -> String {
     let decimals = usize::from(share.abs() < 10.0);
     let sign = if share < 0.0 { "−" } else { "+" };
     format!("{sign}{:.decimals$} %", share.abs())
-}
-
-/// With a true minus.
-fn number(value: f64, decimals: usize) -> String {
-    format!("{value:.decimals$}").replace('-', "−")
 }
 
 /// As many digits after the point as figures of that size deserve; none where all are whole.
@@ -165,14 +123,9 @@ fn usual(book: &Book<'_>) -> Table {
 
 fn sheet(book: &Book<'_>, table: &Table) -> Sheet {
     let cases = book.cases(&table.cases);
-    let asked: Vec<Asked<'_>> = table.columns.iter().flat_map(|column| asked(book, &cases, column, table)).collect();
-    let rows: Vec<Row> = cases
-        .iter()
-        .map(|case| {
-            let cells = asked.iter().map(|column| cell(book, case, column)).collect();
-            Row { name: case.name.clone(), title: case.title.clone(), cells }
-        })
-        .collect();
+    let asked: Vec<Column> = table.columns.iter().flat_map(|column| asked(book, &cases, column, table)).collect();
+    let cells = |case: &Case| asked.iter().map(|column| cell(book, case, column)).collect();
+    let rows: Vec<Row> = cases.iter().map(|&case| Row { case: case.clone(), cells: cells(case) }).collect();
     let columns = heads(&asked, &rows);
     let n = counts(rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.own).map(|own| own.n));
     let note = match n.as_str() {
@@ -183,37 +136,21 @@ fn sheet(book: &Book<'_>, table: &Table) -> Sheet {
     Sheet { title: table.title.clone(), columns, rows, note }
 }
 
-/// A column of one contender and workload; none is the case's only one.
-struct Asked<'a> {
-    title: String,
-    contender: Option<&'a str>,
-    workload: Option<&'a str>,
-    metric: &'a str,
-    published: bool,
-}
-
-/// Step 1.
-fn asked<'a>(book: &Book<'a>, cases: &[&'a Case], column: &'a Column, table: &Table) -> Vec<Asked<'a>> {
-    let Column { title, contender, workload, metric, published } = column;
+/// Step 1: columns of one contender and workload; none is the case's only one.
+fn asked(book: &Book<'_>, cases: &[&Case], column: &Column, table: &Table) -> Vec<Column> {
+    let Column { title, contender, workload, metric, .. } = column;
     let one_each = cases.iter().all(|case| case.contenders.len() <= 1);
+    let is_there = |label: &&str| cases.iter().any(|case| case.contenders.iter().any(|name| name == label));
     let contenders: Vec<Option<&str>> = match contender {
         Some(label) => vec![Some(label)],
         None if one_each => vec![None],
-        None => {
-            let labels = book.scenario.contenders.iter().map(|contender| contender.label.as_str());
-            labels
-                .filter(|label| cases.iter().any(|case| case.contenders.iter().any(|c| c == label)))
-                .map(Some)
-                .collect()
-        }
+        None => book.scenario.contenders.iter().map(|plan| plan.label.as_str()).filter(is_there).map(Some).collect(),
     };
     let expanded = contenders.len() > 1;
     let mut columns = Vec::new();
     for contender in contenders {
-        let workloads = match workload {
-            Some(name) => vec![Some(name.as_str())],
-            None => workloads(book, cases, contender, metric),
-        };
+        let named = workload.as_deref().map(|name| vec![Some(name)]);
+        let workloads = named.unwrap_or_else(|| workloads(book, cases, contender, metric));
         let several = workloads.len() > 1;
         for workload in workloads {
             let mut parts: Vec<&str> = Vec::new();
@@ -222,7 +159,8 @@ fn asked<'a>(book: &Book<'a>, cases: &[&'a Case], column: &'a Column, table: &Ta
             if parts.is_empty() || table.columns.len() > 1 {
                 parts.push(title);
             }
-            columns.push(Asked { title: parts.join(", "), contender, workload, metric, published: *published });
+            let (contender, workload) = (contender.map(str::to_owned), workload.map(str::to_owned));
+            columns.push(Column { title: parts.join(", "), contender, workload, ..column.clone() });
         }
     }
     columns
@@ -247,13 +185,13 @@ fn workloads<'a>(book: &Book<'a>, cases: &[&Case], contender: Option<&str>, metr
 }
 
 /// Step 2.
-fn cell(book: &Book<'_>, case: &Case, column: &Asked<'_>) -> Cell {
-    let contender = column.contender.or_else(|| case.contenders.first().map(String::as_str)).unwrap_or_default();
-    let summary = |workload: &str| book.get(&case.name, contender, workload)?.summary(column.metric);
-    let of_case = || case.workloads.iter().map(String::as_str);
-    let found = || of_case().find(|workload| summary(workload).is_some());
-    let workload = column.workload.or_else(found).or_else(|| of_case().next()).unwrap_or_default();
-    let published = book.published(&case.name, contender, workload, column.metric).filter(|_| column.published);
+fn cell(book: &Book<'_>, case: &Case, column: &Column) -> Cell {
+    let Column { contender, workload, metric, published, .. } = column;
+    let contender = contender.as_ref().or(case.contenders.first()).map_or("", String::as_str);
+    let summary = |workload: &str| book.get(&case.name, contender, workload)?.summary(metric);
+    let found = || case.workloads.iter().find(|workload| summary(workload).is_some());
+    let workload = workload.as_ref().or_else(found).or(case.workloads.first()).map_or("", String::as_str);
+    let published = book.published(&case.name, contender, workload, metric).filter(|_| *published);
     Cell {
         own: summary(workload),
         absence: book.get(&case.name, contender, workload).map_or(NOTHING, |series| series.absence()),
@@ -262,19 +200,19 @@ fn cell(book: &Book<'_>, case: &Case, column: &Asked<'_>) -> Cell {
 }
 
 /// Columns of one metric have equally many digits.
-fn heads(asked: &[Asked<'_>], rows: &[Row]) -> Vec<Head> {
+fn heads(asked: &[Column], rows: &[Row]) -> Vec<Head> {
     let cells = |place: usize| rows.iter().map(move |row| &row.cells[place]);
     let figures = |metric: &str| {
         let columns = (0..asked.len()).filter(move |&place| asked[place].metric == metric);
         let figures = |cell: &Cell| [cell.own.map(|own| own.mean), cell.published.map(|(value, _)| value)];
         columns.flat_map(cells).flat_map(figures).flatten().collect::<Vec<f64>>()
     };
-    let head = |(place, column): (usize, &Asked<'_>)| {
-        let unit = Metric::named(column.metric).unit;
+    let head = |(place, column): (usize, &Column)| {
+        let unit = Metric::named(&column.metric).unit;
         let has_unit = unit.is_empty() || column.title.contains(unit);
         let title = if has_unit { column.title.clone() } else { format!("{} ({unit})", column.title) };
         let published = cells(place).any(|cell| cell.published.is_some());
-        Head { title, published, decimals: decimals(&figures(column.metric)) }
+        Head { title, published, decimals: decimals(&figures(&column.metric)) }
     };
     asked.iter().enumerate().map(head).collect()
 }

@@ -1,9 +1,9 @@
 //! Series that have no figures, or had to be tried again: which, and why.
 
 use super::series::{Book, Series};
+use crate::experiment::SeriesKey;
 
 /// Series of a contender that went wrong in one way. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trouble {
     /// `skipped`, `failed`, `not run`, `not in the scenario`.
     pub what: &'static str,
@@ -47,13 +47,8 @@ pub(super) fn all(book: &Book<'_>) -> Vec<Trouble> {
             add("not run", contender, name, "the experiment was interrupted, or is not over");
         }
     }
-    for key in &book.strange {
-        add(
-            "not in the scenario",
-            &key.contender,
-            format!("{} {}", key.case, key.workload),
-            "the scenario was changed",
-        );
+    for SeriesKey { case, contender, workload, .. } in &book.strange {
+        add("not in the scenario", contender, format!("{case} {workload}"), "the scenario was changed");
     }
     troubles
 }

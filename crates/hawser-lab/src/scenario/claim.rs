@@ -88,19 +88,18 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A bound of so much.
-type Make = fn(f64) -> Bound;
+/// A bound's key, and what it makes of a number.
+type Named = (&'static str, fn(f64) -> Bound);
 
-/// Bounds by their keys.
-const BOUNDS: [(&str, Make); 4] =
+const BOUNDS: [Named; 4] =
     [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost), ("within", Bound::Within), ("above", Bound::Above)];
 
 /// All claims.
-pub(super) fn read(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Claim> {
+pub(super) fn read(tree: &DeTable<'_>, known: &Known<'_>, faults: &mut Faults<'_>) -> Vec<Claim> {
     each(tree, "claim", "claim", faults, |table| claim(table, known))
 }
 
-fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
+fn claim(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Claim> {
     let says = table.required("says", "says = \"MPTCP carries what TCP does\"", values::text);
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contender = table.required("contender", "contender = \"mptcp\"", |value| known.contenders.read(value));
@@ -161,7 +160,7 @@ fn bound(table: &mut Table<'_, '_, '_>, is_relative: bool) -> Option<Bound> {
         .collect();
     let [(bound, span)] = given.as_slice() else {
         let fault = Fault::new("a claim has one bound");
-        table.fault(table.header(), fault.hint("add one of: at-least = 0.95, at-most = 1.05, within = 5"));
+        table.here(fault.hint("add one of: at-least = 0.95, at-most = 1.05, within = 5, above = 5"));
         return None;
     };
     if matches!(bound, Bound::Within(_) | Bound::Above(_)) && !is_relative {

@@ -16,8 +16,8 @@ use toml::de::DeTable;
 use super::link::{self, Says, Traces};
 use super::parse::Known;
 use super::recorded::{GENERATED_LENGTH, Stretch};
-use super::refer::{Names, each, section};
-use super::{Case, Event, LinkPlan, cases, random, values};
+use super::refer::{each, section};
+use super::{Case, LinkPlan, cases, random, values};
 
 /// With `--quick`, unless told: a case of each of three sizes.
 const QUICK: u32 = 3;
@@ -42,21 +42,21 @@ pub(super) struct Drives {
 /// Steps 1 and 2, with words for the report; the first stretch is what links have until cases are read.
 pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Option<(Draw, String)> {
     let (raw, span) = section(tree, "draw", faults)?;
-    if raw.contains_key("topologies") {
-        return topologies(tree, raw, span, faults);
+    let mut table = Table::new("[draw]".to_owned(), raw, span, faults);
+    if tree.contains_key("case") {
+        table.here(Fault::new("cases are drawn, and written").hint("leave out [draw], or every [[case]]"));
     }
-    let mut table = Table::new("[draw]".to_owned(), raw, span.clone(), faults);
+    let drawn = if table.has("topologies") { topologies(&mut table) } else { drives(&mut table, traces) };
+    table.finish();
+    drawn
+}
+
+fn drives(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Option<(Draw, String)> {
     let count = table.required("stretches", "stretches = 12", |value| values::whole::<u32>(value, 1));
     let length = table.required("length", "length = \"40s\"", values::some_time);
     let file = table.required("file", "file = \"drives.csv\"", values::text);
     let sizes = table.list("links", |value| values::whole::<u16>(value, 1)).unwrap_or_default();
-    let seed = table.get("seed", |value| values::whole(value, 0)).unwrap_or(1);
-    let quick = table.get("quick", |value| values::whole::<u32>(value, 1)).unwrap_or(QUICK);
-    if tree.contains_key("case") {
-        let fault = Fault::new("cases are drawn, and written");
-        table.fault(span.clone(), fault.hint("leave out [draw], or every [[case]]"));
-    }
-    table.finish();
+    let (seed, quick) = seed_and_quick(table, 1);
     let (count, length, file) = (count?.value, length?.value, file?.value);
     let mut random = Seeded::new(seed);
     let (stretches, from) = match traces.recording(&file) {
@@ -66,45 +66,34 @@ pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'
         }
         Ok(None) => (generated(count, length, seed, &mut random), "generated drives".to_owned()),
         Err(error) => {
-            faults.add(span, Fault::new(error));
+            table.here(Fault::new(error));
             return None;
         }
     };
     let Some(first) = stretches.first() else {
-        faults.add(span, Fault::new(format!("no drive of {from} lasts {} s", length.as_secs_f64())));
+        table.here(Fault::new(format!("no drive of {from} lasts {} s", length.as_secs_f64())));
         return None;
     };
     traces.set_stretch(first);
     let told = format!("{count} stretches of {} s of {from}, by seed {seed}", length.as_secs_f64());
     let sizes = sizes.into_iter().map(|sited| usize::from(sited.value)).collect();
-    Some((Draw::Drives(Box::new(Drives { stretches, sizes, quick: quick as usize, random })), told))
+    Some((Draw::Drives(Box::new(Drives { stretches, sizes, quick, random })), told))
 }
 
 /// The same of topologies.
-fn topologies(
-    tree: &DeTable<'_>,
-    raw: &DeTable<'_>,
-    span: std::ops::Range<usize>,
-    faults: &mut Faults<'_>,
-) -> Option<(Draw, String)> {
-    let mut table = Table::new("[draw]".to_owned(), raw, span.clone(), faults);
+fn topologies(table: &mut Table<'_, '_, '_>) -> Option<(Draw, String)> {
     let count = table.required("topologies", "topologies = 12", |value| values::whole::<u32>(value, 1));
     let most = table.required("at-most", "at-most = \"250M\"", values::rate);
-    let seed = table.get("seed", |value| values::whole(value, 0)).unwrap_or(0);
+    let (seed, quick) = seed_and_quick(table, 0);
+    let (count, most) = (count?.value, most?.value.bits_per_second() as f64 / 1e6);
+    let told = format!("{count} topologies of at most {most} Mbit/s, from seed {seed} on");
+    Some((Draw::Random(random::topologies(count as usize, seed, most), quick), told))
+}
+
+fn seed_and_quick(table: &mut Table<'_, '_, '_>, seed: u64) -> (u64, usize) {
+    let seed = table.get("seed", |value| values::whole(value, 0)).unwrap_or(seed);
     let quick = table.get("quick", |value| values::whole::<u32>(value, 1)).unwrap_or(QUICK);
-    if tree.contains_key("case") {
-        let fault = Fault::new("cases are drawn, and written");
-        table.fault(span, fault.hint("leave out [draw], or every [[case]]"));
-    }
-    table.finish();
-    let (count, most) = (count?.value, most?.value);
-    #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    let most = most.bits_per_second() as f64 / 1e6;
-    let drawn = random::topologies(count as usize, seed, most);
-    Some((
-        Draw::Random(drawn, quick as usize),
-        format!("{count} topologies of at most {most} Mbit/s, from seed {seed} on"),
-    ))
+    (seed, quick as usize)
 }
 
 /// Step 2; none where no drive is long enough.
@@ -135,20 +124,12 @@ fn generated(count: u32, length: Duration, seed: u64, random: &mut Seeded) -> Ve
 }
 
 /// Step 3: a case for each stretch, or topology.
-pub(super) fn cases(
-    draw: Draw,
-    tree: &DeTable<'_>,
-    events: &[Event],
-    traces: Traces<'_>,
-    known: &mut Known,
-    faults: &mut Faults<'_>,
-) -> Vec<Case> {
+pub(super) fn cases(draw: Draw, tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<Case> {
     let all = known.links.all().to_vec();
     let all = all.as_slice();
-    known.cases = Names::new("case");
     let mut draw = match draw {
         Draw::Drives(drives) => drives,
-        Draw::Random(topologies, quick) => return random_cases(&topologies, quick, all, events, known, faults),
+        Draw::Random(topologies, quick) => return random_cases(&topologies, quick, all, known, faults),
     };
     if let Some(size) = draw.sizes.iter().find(|&&size| size > all.len()) {
         let span = tree.get("draw").map_or(0..0, toml::Spanned::span);
@@ -158,18 +139,18 @@ pub(super) fn cases(
     if !faults.is_empty() {
         return Vec::new();
     }
-    let mut cases = Vec::new();
+    let mut drawn = Vec::new();
     for (index, stretch) in draw.stretches.iter().enumerate() {
         let size = draw.sizes.get(index % draw.sizes.len().max(1)).copied().unwrap_or(all.len());
         let names = subset(all, size, &mut draw.random);
-        traces.set_stretch(stretch);
-        let links = settled(all, &names, &said(tree, traces, faults));
+        known.traces.set_stretch(stretch);
+        drop(known.said.splice(..all.len(), said(tree, known.traces, faults)));
+        let links = cases::settle(&names, &BTreeMap::new(), known);
         let title = format!("drive {} from {} s: {}", stretch.drive, stretch.offset.as_secs(), names.join(", "));
-        let case = case(format!("{:02}", index + 1), title, &names, links, events, known);
-        known.cases.add(&case.name);
-        cases.push(Case { quick: index < draw.quick, ..case });
+        let all = cases::of_everything(format!("{:02}", index + 1), known, faults);
+        drawn.push(case(Case { title, quick: index < draw.quick, ..all }, &names, links, known));
     }
-    cases
+    drawn
 }
 
 /// The first link of a topology is the file's first one.
@@ -177,47 +158,28 @@ fn random_cases(
     topologies: &[Topology],
     quick: usize,
     all: &[String],
-    events: &[Event],
-    known: &mut Known,
+    known: &mut Known<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<Case> {
     if let Some(most) = topologies.iter().map(|topology| topology.links.len()).max().filter(|&most| most > all.len()) {
         faults.add(0..0, Fault::new(format!("[draw] has {most} links in a topology, and there are {}", all.len())));
         return Vec::new();
     }
-    let mut cases = Vec::new();
+    let mut drawn = Vec::new();
     for (index, topology) in topologies.iter().enumerate() {
         let names = &all[..topology.links.len()];
         let links = names.iter().zip(&topology.links).map(|(name, link)| random::plan(name, link)).collect();
+        let all = cases::of_everything(format!("seed {}", topology.seed), known, faults);
         let title = random::words(topology);
-        let case = case(format!("seed {}", topology.seed), title, names, links, events, known);
-        known.cases.add(&case.name);
-        cases.push(Case { quick: index < quick, ..case });
+        drawn.push(case(Case { title, quick: index < quick, ..all }, names, links, known));
     }
-    cases
+    drawn
 }
 
-/// A case with these links.
-fn case(name: String, title: String, names: &[String], links: Vec<LinkPlan>, events: &[Event], known: &Known) -> Case {
-    Case {
-        name,
-        title,
-        links,
-        bystanders: cases::settle(known.bystanders.all(), &BTreeMap::new(), known),
-        absent: Vec::new(),
-        contenders: known.contenders_over(names),
-        workloads: known.workloads.all().to_vec(),
-        events: cases::concerning(events, names),
-        sysctls: BTreeMap::new(),
-        x: None,
-        quick: true,
-    }
-}
-
-/// The named ones of all links, as their sections have them.
-fn settled(all: &[String], names: &[String], said: &[Says]) -> Vec<LinkPlan> {
-    let chosen = all.iter().zip(said).filter(|(name, _)| names.contains(name));
-    chosen.map(|(name, says)| link::settle(name, &[says])).collect()
+/// A case with these links alone.
+fn case(all: Case, names: &[String], links: Vec<LinkPlan>, known: &mut Known<'_>) -> Case {
+    known.cases.add(&all.name);
+    Case { links, contenders: known.contenders_over(names), events: cases::concerning(known, names), ..all }
 }
 
 /// What the network's section says of its links, read for the stretch of now.

@@ -66,11 +66,8 @@ impl Figures {
     /// Lays these over what a way has.
     /// A share of the other way is none's before that one is known.
     pub fn apply(&self, way: &mut Direction) {
-        if self.rate.is_some() || self.share_of_other.is_some() {
-            (way.rate, way.trace) = (self.rate, None);
-        }
-        if self.trace.is_some() {
-            (way.rate, way.trace) = (None, self.trace.clone());
+        if self.has_pace() {
+            (way.rate, way.trace) = (self.rate, self.trace.clone());
         }
         put(&mut way.overhead, self.overhead);
         put(&mut way.queue, self.queue);

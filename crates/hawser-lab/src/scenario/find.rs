@@ -1,4 +1,4 @@
-//! Scenarios by name: those that come with Hawser, and files on disk.
+//! Scenarios by name: those that come with Hawser, and files on disk; and a part of one.
 //!
 //! 1. `scenarios/GROUP/NAME.toml` and traces beside them are part of the program (`build.rs` lists them).
 //! 2. [`find`]: a path (something with a slash, or ending in .toml) is read from disk, another word is a scenario's
@@ -93,25 +93,41 @@ impl Scenario {
 
     /// The same with recordings from a folder of their own.
     fn parse_with(text: &str, file: &str, folder: Option<&Path>, recordings: Option<&Path>) -> Result<Self, FileError> {
-        let sources = Sources::new(folder, recordings);
         let faulty = |errors| FileError::Faulty { what: WHAT, file: file.to_owned(), text: text.to_owned(), errors };
-        let scenario = parse::parse(text, file, &sources).map_err(faulty)?;
-        let (traces, generated) = sources.used();
-        Ok(Self { is_recorded: !traces.is_empty() || !generated.is_empty(), traces, generated, ..scenario })
+        parse::parse(text, file, &Sources::new(folder, recordings)).map_err(faulty)
     }
 
     /// Reads a scenario's file.
-    ///
-    /// # Errors
-    /// Where it cannot be read, or has faults.
-    pub fn read(path: &Path) -> Result<Self, FileError> {
-        Self::read_with(path, None)
-    }
-
-    fn read_with(path: &Path, recordings: Option<&Path>) -> Result<Self, FileError> {
+    pub(crate) fn read(path: &Path, recordings: Option<&Path>) -> Result<Self, FileError> {
         let text = FileError::text_of(WHAT, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse_with(&text, &path.display().to_string(), Some(folder), recordings)
+    }
+
+    /// What runs of the scenario, where only these are asked for: of cases, contenders and workloads each, those that
+    /// are named, or all where none is.
+    ///
+    /// # Errors
+    /// The first name that is none of the scenario's, and those that are.
+    pub fn only(mut self, names: &[String]) -> Result<Self, (String, Vec<String>)> {
+        let all: [Vec<String>; 3] = [
+            self.cases.iter().map(|case| case.name.clone()).collect(),
+            self.contenders.iter().map(|contender| contender.label.clone()).collect(),
+            self.workloads.iter().map(|workload| workload.name.clone()).collect(),
+        ];
+        if let Some(stranger) = names.iter().find(|name| !all.concat().contains(name)) {
+            return Err((stranger.clone(), all.concat()));
+        }
+        let [is_case, is_label, is_workload] = all.map(|of| {
+            let is_any = of.iter().any(|name| names.contains(name));
+            move |name: &String| !is_any || names.contains(name)
+        });
+        self.cases.retain(|case| is_case(&case.name));
+        for case in &mut self.cases {
+            case.contenders.retain(&is_label);
+            case.workloads.retain(&is_workload);
+        }
+        Ok(self)
     }
 }
 
@@ -124,25 +140,17 @@ pub fn all() -> Result<Vec<Scenario>, FileError> {
     files.map(|(path, text)| Scenario::parse(text, path, None)).collect()
 }
 
-/// Step 2: the scenario of a name or file, or all of a group.
+/// Step 2: the scenario of a name or file, or all of a group; with recorded links from a folder, where one is given.
 ///
 /// # Errors
-/// Where there is none of this name, or it cannot be read.
-pub fn find(name: &str) -> Result<Vec<Scenario>, FileError> {
-    find_with(name, None)
-}
-
-/// The same, with recorded links from a folder.
-///
-/// # Errors
-/// As [`find`], and where a recording is not in the folder, or cannot be read.
-pub fn find_with(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>, FileError> {
+/// Where there is none of this name, it cannot be read, or a recording is not in the folder or cannot be read.
+pub fn find(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>, FileError> {
     if is_file(name) {
-        return Scenario::read_with(Path::new(name), recordings).map(|scenario| vec![scenario]);
+        return Scenario::read(Path::new(name), recordings).map(|scenario| vec![scenario]);
     }
     let all = all()?;
-    let found: Vec<Scenario> =
-        all.iter().filter(|scenario| scenario.name == name || scenario.group == name).cloned().collect();
+    let is_meant = |scenario: &&Scenario| scenario.name == name || scenario.group == name;
+    let found: Vec<Scenario> = all.iter().filter(is_meant).cloned().collect();
     if found.is_empty() {
         let known: Vec<&str> = all.iter().flat_map(|scenario| [scenario.name.as_str(), &scenario.group]).collect();
         let hint = "hawser lab list names them; a file's name ends in .toml".to_owned();
@@ -165,6 +173,7 @@ pub(super) fn embedded(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Choice, Series};
 
     #[test]
     fn every_embedded_scenario_is_right_and_named_as_its_file() {
@@ -181,9 +190,25 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said_with_the_nearest_name() {
-        let error = find("no-such-scenario-at-all").expect_err("there is none");
+        let error = find("no-such-scenario-at-all", None).expect_err("there is none");
         assert!(matches!(error, FileError::Unknown { .. }) && error.hint().is_some());
-        let error = find("./no-such-file.toml").expect_err("there is none");
+        let error = find("./no-such-file.toml", None).expect_err("there is none");
         assert!(matches!(error, FileError::Read { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_named_runs_and_of_each_kind_without_a_name_all() {
+        let text = "name = \"s\"\n[[network.link]]\nname = \"a\"\n[[contender]]\nkind = \"tcp\"\n[[contender]]\n\
+                    kind = \"hawser\"\n[[workload]]\nkind = \"bulk\"\nname = \"up\"\n[[workload]]\nkind = \"bulk\"\n\
+                    name = \"down\"\n[[case]]\nname = \"one\"\n[[case]]\nname = \"two\"\n";
+        let scenario = Scenario::parse(text, "s.toml", None).unwrap_or_else(|error| panic!("{error:#?}"));
+        let run = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let part = scenario.clone().only(&names)?;
+            Ok::<_, (String, Vec<String>)>(Series::all(&part, Choice::default()).len())
+        };
+        assert_eq!([run(&[]), run(&["one"]), run(&["one", "tcp"]), run(&["tcp", "up"])], [Ok(8), Ok(4), Ok(2), Ok(2)]);
+        let (stranger, known) = run(&["one", "three"]).expect_err("there is none");
+        assert_eq!((stranger.as_str(), known.len()), ("three", 6));
     }
 }

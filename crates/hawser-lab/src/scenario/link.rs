@@ -11,7 +11,7 @@ use super::LinkPlan;
 use super::figures::{DEFAULT_QUEUE, Discipline, Figures};
 use super::profile::{Profile, profiles};
 use super::recorded::{self, Sources};
-use super::values::{self, Pace};
+use super::values;
 
 /// Where traces are found.
 pub(crate) type Traces<'a> = &'a Sources;
@@ -27,70 +27,62 @@ const DISCIPLINES: [(&str, Discipline); 3] =
 #[derive(Clone, Debug, Default)]
 pub(super) struct Says {
     profile: Option<Profile>,
-    both: Figures,
-    up: Figures,
-    down: Figures,
+    /// From the client, and to it.
+    ways: [Figures; 2],
     medium: Option<String>,
     metric: Option<u16>,
 }
 
 /// Step 1, of a link.
 pub(super) fn says(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Says {
-    let profile = table.get("profile", profile);
-    let (up, down, both) = directions(table, traces);
     Says {
-        profile,
-        both,
-        up,
-        down,
+        profile: table.get("profile", profile),
+        ways: changes(table, traces),
         medium: table.get("medium", values::name),
         metric: table.get("metric", |value| values::whole(value, 0)),
     }
 }
 
-/// Figures of both directions and of each, as [`Figures`] for one and the other.
+/// Figures of the way from the client and of the way to it: of each its own, and where it has none those of both.
 pub(crate) fn changes(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> [Figures; 2] {
-    let (up, down, both) = directions(table, traces);
-    [up, down].map(|one| over(&both, &one))
-}
-
-/// From the client, to it, and of both.
-fn directions(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> (Figures, Figures, Figures) {
-    let both = figures(table, traces);
+    let both = figures(table, traces, &Figures::default());
     let wrong = |_: &DeValue<'_>| Fault::new("expected figures of one direction").hint("such as { rate = \"10M\" }");
-    let [up, down] =
-        ["up", "down"].map(|key| table.nested(key, wrong, |inner| figures(inner, traces)).unwrap_or_default());
-    (up, down, both)
+    ["up", "down"].map(|key| {
+        let one = table.nested(key, wrong, |inner| figures(inner, traces, &both));
+        one.unwrap_or_else(|| both.clone())
+    })
 }
 
-fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
+/// What a table says, and where it says nothing what is under it.
+fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>, under: &Figures) -> Figures {
     let pace = table.get("rate", values::pace);
     let trace = recorded::read(table, traces);
     if pace.is_some() && table.has("trace") {
         let fault = Fault::new("`trace` beside `rate`: a trace says when packets go");
         table.fault_at("trace", fault.hint("leave one of them out"));
     }
-    let (rate, share_of_other) = match pace {
-        Some(Pace::Rate(rate)) => (Some(rate), None),
-        Some(Pace::ShareOfOther(share)) => (None, Some(share)),
-        None => (None, None),
+    let (rate, trace, share_of_other) = match pace {
+        Some((rate, share)) => (rate, trace, share),
+        None if trace.is_some() => (None, trace, None),
+        None => (under.rate, under.trace.clone(), under.share_of_other),
     };
+    let spread = |value: &DeValue<'_>| values::word(value, &SPREADS);
     Figures {
         rate,
         trace,
         share_of_other,
-        overhead: table.get("overhead", |value| values::whole(value, 0)),
-        queue: table.get("queue", values::queue),
-        discipline: table.get("discipline", |value| values::word(value, &DISCIPLINES)),
-        delay: table.get("delay", values::duration),
-        jitter: table.get("jitter", values::duration),
-        jitter_distribution: table.get("jitter-distribution", |value| values::word(value, &SPREADS)),
-        jitter_reorders: table.get("jitter-reorders", boolean),
-        loss: table.get("loss", values::loss),
-        reorder: table.get("reorder", values::probability),
-        reorder_by: table.get("reorder-by", values::duration),
-        duplicate: table.get("duplicate", values::probability),
-        corrupt: table.get("corrupt", values::probability),
+        overhead: table.get("overhead", |value| values::whole(value, 0)).or(under.overhead),
+        queue: table.get("queue", values::queue).or(under.queue),
+        discipline: table.get("discipline", |value| values::word(value, &DISCIPLINES)).or(under.discipline),
+        delay: table.get("delay", values::duration).or(under.delay),
+        jitter: table.get("jitter", values::duration).or(under.jitter),
+        jitter_distribution: table.get("jitter-distribution", spread).or(under.jitter_distribution),
+        jitter_reorders: table.get("jitter-reorders", boolean).or(under.jitter_reorders),
+        loss: table.get("loss", values::loss).or(under.loss),
+        reorder: table.get("reorder", values::probability).or(under.reorder),
+        reorder_by: table.get("reorder-by", values::duration).or(under.reorder_by),
+        duplicate: table.get("duplicate", values::probability).or(under.duplicate),
+        corrupt: table.get("corrupt", values::probability).or(under.corrupt),
     }
 }
 
@@ -105,32 +97,8 @@ fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
     })
 }
 
-/// One's figures, and where it has none the other's.
-fn over(under: &Figures, one: &Figures) -> Figures {
-    let rated = one.has_pace();
-    let under = under.clone();
-    Figures {
-        rate: if rated { one.rate } else { under.rate },
-        trace: if rated { one.trace.clone() } else { under.trace },
-        share_of_other: if rated { one.share_of_other } else { under.share_of_other },
-        overhead: one.overhead.or(under.overhead),
-        queue: one.queue.or(under.queue),
-        discipline: one.discipline.or(under.discipline),
-        delay: one.delay.or(under.delay),
-        jitter: one.jitter.or(under.jitter),
-        jitter_distribution: one.jitter_distribution.or(under.jitter_distribution),
-        jitter_reorders: one.jitter_reorders.or(under.jitter_reorders),
-        loss: one.loss.or(under.loss),
-        reorder: one.reorder.or(under.reorder),
-        reorder_by: one.reorder_by.or(under.reorder_by),
-        duplicate: one.duplicate.or(under.duplicate),
-        corrupt: one.corrupt.or(under.corrupt),
-    }
-}
-
 /// A part of what the other way carries on average.
 fn share(share: Option<f64>, other: &Direction) -> Option<Rate> {
-    #[expect(clippy::cast_precision_loss, reason = "a rate of a link")]
     let bits = other.mean_rate()?.bits_per_second() as f64;
     share.map(|share| Rate::mbit(bits * share / MEGABIT))
 }
@@ -144,18 +112,17 @@ pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
         profile.up.apply(&mut up);
         profile.down.apply(&mut down);
     }
-    let (mut up_share, mut down_share) = (None, None);
+    let mut shares = [None; 2];
     for says in said {
-        for (one, way, share) in [(&says.up, &mut up, &mut up_share), (&says.down, &mut down, &mut down_share)] {
-            let figures = over(&says.both, one);
+        for ((figures, way), share) in says.ways.iter().zip([&mut up, &mut down]).zip(&mut shares) {
             figures.apply(way);
             if figures.has_pace() {
                 *share = figures.share_of_other;
             }
         }
     }
-    up.rate = share(up_share, &down).or(up.rate);
-    down.rate = share(down_share, &up).or(down.rate);
+    up.rate = share(shares[0], &down).or(up.rate);
+    down.rate = share(shares[1], &up).or(down.rate);
     let access = profile.and_then(|profile| profile.access);
     // A medium of its own for both directions, where it shares none.
     let own = || access.map(|_| name.to_owned());

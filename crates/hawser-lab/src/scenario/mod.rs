@@ -17,7 +17,6 @@ mod event;
 pub(crate) mod figures;
 pub(crate) mod find;
 pub(crate) mod link;
-mod only;
 mod parse;
 mod profile;
 pub(crate) mod random;
@@ -28,7 +27,7 @@ pub(crate) mod values;
 
 pub use claim::{Bound, Claim};
 pub use figures::{Discipline, Figures};
-pub use find::{FileError, all, find, find_with};
+pub use find::{FileError, all, find};
 pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.

@@ -5,21 +5,22 @@
 //! 3. Cases, which choose among them (`cases`), what must hold (`claim`), and how results are shown (`show`).
 //! 4. What belongs together: names that are not there are faults as they are read.
 
+use std::time::Duration;
+
 use hawser_config::ConfigError;
 use hawser_config::reading::{self, Fault, Faults, Table, boolean};
 use hawser_wire::Backend;
-use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
 use super::refer::{Names, each, section};
 use super::{
-    ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
+    ContenderPlan, Event, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
 };
 use crate::{contender, probe, scion_bench, shila, workload};
 
 /// How long a workload runs, where its section does not say.
-const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
+const DEFAULT_DURATION: Duration = Duration::from_secs(12);
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
@@ -27,20 +28,28 @@ const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
 
 /// Everything that names refer to. Grows while the file is read; one owner.
-pub(super) struct Known {
+pub(super) struct Known<'s> {
+    /// Where recordings are found.
+    pub traces: Traces<'s>,
+    /// The file without places: options are handed on as they are.
+    plain: toml::Table,
     pub links: Names,
     pub bystanders: Names,
     /// What sections say of links, in the order of their names; then of bystanders.
     pub said: Vec<Says>,
+    /// Whether routers translate addresses.
+    pub nat: bool,
     pub contenders: Names,
     /// Labels of those that are of one link, with its name.
     pub over: Vec<(String, String)>,
     pub workloads: Names,
     pub events: Names,
+    /// What happens, in the order of the events' names.
+    pub happening: Vec<Event>,
     pub cases: Names,
 }
 
-impl Known {
+impl Known<'_> {
     /// Contenders of which none is of another link alone.
     pub fn contenders_over(&self, links: &[String]) -> Vec<String> {
         let is_elsewhere = |label: &String| {
@@ -57,33 +66,35 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
     let tree = tree.get_ref();
     let mut known = Known {
+        traces,
+        plain: text.parse().unwrap_or_default(),
         links: Names::new("link"),
         bystanders: Names::new("bystander"),
         said: Vec::new(),
+        nat: false,
         contenders: Names::new("contender"),
         over: Vec::new(),
         workloads: Names::new("workload"),
         events: Names::new("event"),
+        happening: Vec::new(),
         cases: Names::new("case"),
     };
-    // Options are handed on as they are: read once more, without their places.
-    let plain: toml::Table = text.parse().unwrap_or_default();
     let ([name, group, title, source, finding], counts) = head(tree, &mut faults);
     let draw = draw::read(tree, traces, &mut faults);
     let drawn = draw.as_ref().map(|(_, told)| told.clone());
-    let network = network(tree, traces, &mut known, &mut faults);
-    let contenders = contenders(tree, &plain, &mut known, &mut faults);
-    let workloads = workloads(tree, &plain, &mut known, &mut faults);
-    let nat = network.as_ref().is_some_and(|network| network.nat);
-    let events = event::read(tree, nat, traces, &mut known, &mut faults);
+    let network = network(tree, &mut known, &mut faults);
+    let contenders = contenders(tree, &mut known, &mut faults);
+    let workloads = workloads(tree, &mut known, &mut faults);
+    known.happening = event::read(tree, &mut known, &mut faults);
     let cases = match draw {
-        Some((draw, _)) => draw::cases(draw, tree, &events, traces, &mut known, &mut faults),
-        None => cases::read(tree, &events, traces, &mut known, &mut faults),
+        Some((draw, _)) => draw::cases(draw, tree, &mut known, &mut faults),
+        None => cases::read(tree, &mut known, &mut faults),
     };
     let repeat = show::repeat(tree, &mut faults);
     let published = show::published(tree, &known, &mut faults);
     let claims = claim::read(tree, &known, &mut faults);
     let (tables, plots) = show::read(tree, &known, &published, &mut faults);
+    let (traces, generated) = traces.used();
     match network {
         Some(network) if faults.is_empty() => Ok(Scenario {
             group: if group.is_empty() { name.clone() } else { group },
@@ -94,7 +105,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             network,
             contenders,
             workloads,
-            events,
+            events: known.happening,
             cases,
             repeat,
             published,
@@ -103,9 +114,9 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             plots,
             counts,
             text: text.to_owned(),
-            traces: BTreeMap::new(),
-            is_recorded: false,
-            generated: Vec::new(),
+            is_recorded: !traces.is_empty() || !generated.is_empty(),
+            traces,
+            generated,
             drawn,
         }),
         _ => Err(faults.into_sorted()),
@@ -127,11 +138,11 @@ fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String
     ([name, group, title, source, finding].map(Option::unwrap_or_default), reading::values(counts))
 }
 
-fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Option<Network> {
+fn network(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Option<Network> {
     let Some((raw, span)) = section(tree, "network", faults) else {
         if !tree.contains_key("network") {
-            faults
-                .add(0..0, Fault::new("missing section [network]").hint("add [[network.link]] with a name and a rate"));
+            let fault = Fault::new("missing section [network]");
+            faults.add(0..0, fault.hint("add [[network.link]] with a name and a rate"));
         }
         return None;
     };
@@ -139,6 +150,7 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
     let family = |value: &DeValue<'_>| values::word(value, &FAMILIES);
     let [inner, outer] = ["inner", "outer"].map(|key| table.get(key, family).unwrap_or(Family::V4));
     let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(|key| table.is(key));
+    known.nat = nat;
     let routers = table.get("routers", boolean).unwrap_or(true);
     if !routers && (nat || server_links) {
         let fault = Fault::new("`routers`: `nat` and `server-links` need them");
@@ -149,8 +161,8 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
         table.optional(key, |_| Ok(()));
     }
     table.finish();
-    let plans = links(raw, "link", traces, known, faults);
-    let bystanders = links(raw, "bystander", traces, known, faults);
+    let plans = links(raw, "link", known, faults);
+    let bystanders = links(raw, "bystander", known, faults);
     if plans.is_empty() && !raw.contains_key("link") {
         faults.add(span, Fault::new("the network has no link").hint("add [[network.link]] with a name and a rate"));
     }
@@ -158,17 +170,11 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
 }
 
 /// Links, or bystanders' links, which have no metric.
-fn links(
-    raw: &DeTable<'_>,
-    key: &str,
-    traces: Traces<'_>,
-    known: &mut Known,
-    faults: &mut Faults<'_>,
-) -> Vec<LinkPlan> {
+fn links(raw: &DeTable<'_>, key: &str, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<LinkPlan> {
     let title = format!("network.{key}");
     each(raw, key, &title, faults, |table| {
         let name = table.required("name", "name = \"wifi\"", values::link_name);
-        let said = link::says(table, traces);
+        let said = link::says(table, known.traces);
         let name = name?.value;
         if known.links.has(&name) || known.bystanders.has(&name) {
             let fault = Fault::new(format!("there is a link \"{name}\" already"));
@@ -183,18 +189,16 @@ fn links(
     })
 }
 
-fn contenders(
-    tree: &DeTable<'_>,
-    plain: &toml::Table,
-    known: &mut Known,
-    faults: &mut Faults<'_>,
-) -> Vec<ContenderPlan> {
+fn contenders(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<ContenderPlan> {
+    // On a stage, then of those that bring a network of their own.
+    let own = [scion_bench::CONTENDER, shila::CONTENDER, probe::SHIM];
+    let kinds: Vec<&str> = contender::kinds().map(|(kind, _)| *kind).chain(own).collect();
     let mut index = 0..;
     let plans = each(tree, "contender", "contender", faults, |table| {
-        let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &contender_kinds()));
+        let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &kinds));
         let label = table.optional("label", values::name).or_else(|| kind.clone());
         known.contenders.claim(table, label.as_ref());
-        let options = options(table, plain, "contender", index.next()?);
+        let options = options(table, &known.plain, "contender", index.next()?);
         let (kind, label) = (kind?.value, label?.value);
         let link = options.get("link").and_then(toml::Value::as_str);
         known.over.extend(link.map(|link| (label.clone(), link.to_owned())));
@@ -204,29 +208,20 @@ fn contenders(
     plans
 }
 
-fn workloads(tree: &DeTable<'_>, plain: &toml::Table, known: &mut Known, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
+fn workloads(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
+    let own = scion_bench::WORKLOADS.into_iter().chain([shila::WORKLOAD]).chain(probe::kinds());
+    let kinds: Vec<&str> = workload::KINDS.into_iter().chain(own).collect();
     let mut index = 0..;
     let plans = each(tree, "workload", "workload", faults, |table| {
-        let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &workload_kinds()));
+        let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &kinds));
         let name = table.optional("name", values::name).or_else(|| kind.clone());
         known.workloads.claim(table, name.as_ref());
         let duration = table.get("duration", values::some_time).unwrap_or(DEFAULT_DURATION);
-        let options = options(table, plain, "workload", index.next()?);
+        let options = options(table, &known.plain, "workload", index.next()?);
         Some(WorkloadPlan { kind: kind?.value, name: name?.value, duration, options })
     });
     demand(tree, "workload", "kind = \"bulk\"", faults);
     plans
-}
-
-/// Of contenders on a stage, then of those that bring a network of their own.
-fn contender_kinds() -> Vec<&'static str> {
-    contender::kinds().map(|(kind, _)| *kind).chain([scion_bench::CONTENDER, shila::CONTENDER, probe::SHIM]).collect()
-}
-
-/// The same of workloads.
-fn workload_kinds() -> Vec<&'static str> {
-    let own = scion_bench::WORKLOADS.into_iter().chain([shila::WORKLOAD]).chain(probe::kinds());
-    workload::KINDS.into_iter().chain(own).collect()
 }
 
 /// Options of a contender or workload, which reads them itself.

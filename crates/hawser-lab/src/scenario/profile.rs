@@ -55,18 +55,10 @@ fn ethernet_100() -> Profile {
 
 /// One stream, 20 MHz, long guard interval: 65 Mbit/s on the air, half duplex, of which retries take a seventh. That is
 /// an estimate, as is the jitter they show as: it gives the 44 Mbit/s of TCP that Barreira had (2014, table 6.1).
-/// Source: IEEE 802.11-2020,
-/// 19.5 (MCS 7).
+/// Source: IEEE 802.11-2020, 19.5 (MCS 7).
 fn wifi_n() -> Profile {
-    let way = Figures {
-        rate: mbit(55.0),
-        overhead: Some(WIFI_OVERHEAD),
-        delay: micros(1000),
-        jitter: micros(1000),
-        jitter_distribution: Some(Spread::Normal),
-        queue: Some(QueueDepth::Packets(256)),
-        ..Figures::default()
-    };
+    let queue = Some(QueueDepth::Packets(256));
+    let way = Figures { overhead: Some(WIFI_OVERHEAD), ..radio(55.0, micros(1000), micros(1000), queue) };
     let about = "802.11n, one stream at 65 Mbit/s less retries, half duplex (IEEE 802.11-2020, 19.5)";
     Profile { name: "802.11n", about, up: way.clone(), down: way, access: Some(Access::wifi_n()) }
 }
@@ -78,7 +70,7 @@ fn campus_wifi() -> Profile {
         rate: mbit(13.0),
         delay: micros(4000),
         jitter: micros(6000),
-        loss: bursts(0.05, 20.0),
+        loss: rare_bursts(0.05, 20.0),
         ..wifi_n().up
     };
     let about = "a crowded campus Wi-Fi: what others leave of the air, half duplex (an estimate)";
@@ -89,40 +81,16 @@ fn campus_wifi() -> Profile {
 /// SIGCOMM 2013 (medians of 13 Mbit/s down, 6 up, 70 ms of round trip) and Barreira (2014, table 6.2: 9 Mbit/s up); the
 /// queue after Jiang et al., Tackling Bufferbloat in 3G/4G Networks, IMC 2012.
 fn lte() -> Profile {
-    let way = |mbps| Figures {
-        rate: mbit(mbps),
-        delay: micros(25_000),
-        jitter: micros(4000),
-        jitter_distribution: Some(Spread::Normal),
-        queue: time(400),
-        ..Figures::default()
-    };
-    Profile {
-        name: "4g",
-        about: "LTE: 20 Mbit/s down, 10 up, deep queues (after Huang et al. 2013, Jiang et al. 2012)",
-        up: way(10.0),
-        down: way(20.0),
-        access: None,
-    }
+    let way = |mbps| radio(mbps, micros(25_000), micros(4000), time(400));
+    let about = "LTE: 20 Mbit/s down, 10 up, deep queues (after Huang et al. 2013, Jiang et al. 2012)";
+    Profile { name: "4g", about, up: way(10.0), down: way(20.0), access: None }
 }
 
 /// HSPA: 6 Mbit/s down and 1.5 up, 50 ms one way, the deepest queues. Estimates after Jiang et al., IMC 2012.
 fn umts() -> Profile {
-    let way = |mbps| Figures {
-        rate: mbit(mbps),
-        delay: micros(50_000),
-        jitter: micros(10_000),
-        jitter_distribution: Some(Spread::Normal),
-        queue: time(800),
-        ..Figures::default()
-    };
-    Profile {
-        name: "3g",
-        about: "HSPA: 6 Mbit/s down, 1.5 up, the deepest queues (after Jiang et al. 2012)",
-        up: way(1.5),
-        down: way(6.0),
-        access: None,
-    }
+    let way = |mbps| radio(mbps, micros(50_000), micros(10_000), time(800));
+    let about = "HSPA: 6 Mbit/s down, 1.5 up, the deepest queues (after Jiang et al. 2012)";
+    Profile { name: "3g", about, up: way(1.5), down: way(6.0), access: None }
 }
 
 /// ADSL2+: 16 Mbit/s down and 1 up, interleaved. Source: ITU-T G.992.5; Dischinger et al., Characterizing Residential
@@ -135,13 +103,8 @@ fn dsl() -> Profile {
         queue: time(queue),
         ..Figures::default()
     };
-    Profile {
-        name: "dsl",
-        about: "ADSL2+: 16 Mbit/s down, 1 up (ITU-T G.992.5, Dischinger et al. 2007)",
-        up: way(1.0, 600),
-        down: way(16.0, 130),
-        access: None,
-    }
+    let about = "ADSL2+: 16 Mbit/s down, 1 up (ITU-T G.992.5, Dischinger et al. 2007)";
+    Profile { name: "dsl", about, up: way(1.0, 600), down: way(16.0, 130), access: None }
 }
 
 /// Low orbit: 120 Mbit/s down and 12 up, 22 ms one way with jitter, short bursts of loss. Estimates after Michel et
@@ -149,22 +112,18 @@ fn dsl() -> Profile {
 /// trace: a profile does not change.
 fn starlink() -> Profile {
     let way = |mbps| Figures {
-        rate: mbit(mbps),
-        delay: micros(22_000),
-        jitter: micros(5000),
-        jitter_distribution: Some(Spread::Normal),
-        loss: bursts(0.1, 10.0),
-        queue: time(100),
+        loss: rare_bursts(0.1, 10.0),
         discipline: Some(Discipline::DropTail),
-        ..Figures::default()
+        ..radio(mbps, micros(22_000), micros(5000), time(100))
     };
-    Profile {
-        name: "starlink",
-        about: "Starlink-like: 120 Mbit/s down, 12 up, short bursts of loss (after Michel et al. 2022)",
-        up: way(12.0),
-        down: way(120.0),
-        access: None,
-    }
+    let about = "Starlink-like: 120 Mbit/s down, 12 up, short bursts of loss (after Michel et al. 2022)";
+    Profile { name: "starlink", about, up: way(12.0), down: way(120.0), access: None }
+}
+
+/// A way through the air: its delay varies.
+fn radio(mbps: f64, delay: Option<Duration>, jitter: Option<Duration>, queue: Option<QueueDepth>) -> Figures {
+    let (rate, jitter_distribution) = (mbit(mbps), Some(Spread::Normal));
+    Figures { rate, delay, jitter, jitter_distribution, queue, ..Figures::default() }
 }
 
 fn mbit(megabits: f64) -> Option<Rate> {
@@ -180,13 +139,14 @@ fn time(millis: u64) -> Option<QueueDepth> {
 }
 
 /// Bursts of this many packets, all lost, that begin with this many percent of packets.
-fn bursts(begin_percent: f64, length: f64) -> Option<Loss> {
-    Some(Loss::Bursts(GilbertElliott {
-        to_bad: Probability::percent(begin_percent)?,
-        to_good: Probability::new(1.0 / length)?,
-        lost_in_good: Probability::NEVER,
-        lost_in_bad: Probability::ALWAYS,
-    }))
+fn rare_bursts(begin_percent: f64, length: f64) -> Option<Loss> {
+    Some(bursts(Probability::percent(begin_percent)?, Probability::new(1.0 / length)?))
+}
+
+/// Bursts of which all is lost, and between which nothing is.
+pub(super) fn bursts(to_bad: Probability, to_good: Probability) -> Loss {
+    let (lost_in_good, lost_in_bad) = (Probability::NEVER, Probability::ALWAYS);
+    Loss::Bursts(GilbertElliott { to_bad, to_good, lost_in_good, lost_in_bad })
 }
 
 #[cfg(test)]
@@ -207,7 +167,7 @@ mod tests {
 
     #[test]
     fn bursts_lose_what_they_say() {
-        let Some(Loss::Bursts(model)) = bursts(0.1, 10.0) else { panic!("they are bursts") };
+        let Some(Loss::Bursts(model)) = rare_bursts(0.1, 10.0) else { panic!("they are bursts") };
         let share = model.to_bad.get() / (model.to_bad.get() + model.to_good.get());
         assert!((share - 0.0099).abs() < 0.0001, "{share}");
     }

@@ -9,9 +9,10 @@ use std::fmt::Write as _;
 
 use hawser_sim::net::{LinkSpec, Loss as Lost, Way};
 use hawser_sim::topology::Topology;
-use hawser_wire::{Access, Direction, GilbertElliott, Loss, Probability, QueueDepth, Rate};
+use hawser_wire::{Access, Direction, Loss, Probability, QueueDepth, Rate};
 
 use super::LinkPlan;
+use super::profile::bursts;
 
 /// Step 1: this many topologies, from a seed on, of at most this many Mbit/s each.
 pub(super) fn topologies(count: usize, seed: u64, most_mbps: f64) -> Vec<Topology> {
@@ -30,18 +31,12 @@ fn direction(way: &Way) -> Direction {
     let loss = match way.loss {
         Lost::None => Loss::None,
         Lost::Random(lost) => Loss::Random(share(lost)),
-        Lost::Bursts { enter, leave } => Loss::Bursts(GilbertElliott {
-            to_bad: share(enter),
-            to_good: share(leave),
-            lost_in_good: Probability::NEVER,
-            lost_in_bad: Probability::ALWAYS,
-        }),
+        Lost::Bursts { enter, leave } => bursts(share(enter), share(leave)),
     };
     let queue = QueueDepth::Bytes(way.queue.0);
     Direction { rate: Some(Rate::mbit(mbps(way))), queue, delay: way.delay, loss, ..Direction::default() }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn mbps(way: &Way) -> f64 {
     way.rate.as_bits() as f64 / 1e6
 }

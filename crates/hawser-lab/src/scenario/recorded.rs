@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{fs, io};
 
-use hawser_config::reading::{Fault, Table, kind, string};
+use hawser_config::reading::{Fault, Table, kind};
 use hawser_sim::drive::{self, Drive};
 use hawser_wire::{Recording, Trace};
 use toml::de::DeValue;
@@ -73,8 +73,8 @@ impl Sources {
     }
 
     /// What was read, by the files' names; and what was generated, in words.
-    pub(super) fn used(self) -> (BTreeMap<String, String>, Vec<String>) {
-        let Seen { texts, generated, .. } = self.seen.into_inner();
+    pub(super) fn used(&self) -> (BTreeMap<String, String>, Vec<String>) {
+        let Seen { texts, generated, .. } = self.seen.take();
         (texts, generated.into_iter().collect())
     }
 
@@ -134,7 +134,10 @@ impl Sources {
         let (trace, scale) = match (found, says.or) {
             (Some(trace), _) => (trace.map_err(wrong)?, says.scale),
             (None, Some((kind, scale))) => (self.generate(says, kind, drive.as_deref())?, scale),
-            (None, None) => return Err(missing(&says.file)),
+            (None, None) => {
+                let fault = Fault::new(format!("there is no trace {}", says.file));
+                return Err(fault.hint("give the folder it lies in: hawser lab run --traces DIR"));
+            }
         };
         Ok(trace.scaled(scale).map_err(wrong)?.from_offset(offset))
     }
@@ -154,19 +157,11 @@ fn number(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn missing(name: &str) -> Fault {
-    Fault::new(format!("there is no trace {name}")).hint("give the folder it lies in: hawser lab run --traces DIR")
-}
-
 /// Step 2: the trace of a section; none where it has none, or a wrong one.
 pub(super) fn read(table: &mut Table<'_, '_, '_>, sources: &Sources) -> Option<Trace> {
-    if table.raw("trace").is_some_and(DeValue::is_str) {
-        return table.get("trace", |value| {
-            string(value, |name| {
-                let text = sources.text(name).map_err(Fault::new)?.ok_or_else(|| missing(name))?;
-                Trace::parse(&text).map_err(|error| Fault::new(format!("{name}: {error}")))
-            })
-        });
+    if let Some(DeValue::String(file)) = table.raw("trace") {
+        let says = Says { file: file.to_string(), column: None, drive: None, offset: None, scale: 1.0, or: None };
+        return table.get("trace", |_| sources.trace(&says));
     }
     let wrong = |value: &DeValue<'_>| {
         Fault::new(format!("expected a trace, found {}", kind(value)))
@@ -196,13 +191,11 @@ fn made_of(table: &mut Table<'_, '_, '_>) -> Option<(drive::Kind, Option<f64>)> 
     if !table.raw("or").is_some_and(DeValue::is_table) {
         return table.get("or", word).map(|kind| (kind, None));
     }
-    table.nested(
-        "or",
-        |_| Fault::default(),
-        |inner| {
-            let kind = inner.required("kind", "kind = \"lte\"", word);
-            let scale = inner.get("scale", values::factor);
-            Some((kind?.value, scale))
-        },
-    )?
+    // It is a table.
+    let wrong = |_: &DeValue<'_>| Fault::default();
+    table.nested("or", wrong, |inner| {
+        let kind = inner.required("kind", "kind = \"lte\"", word);
+        let scale = inner.get("scale", values::factor);
+        Some((kind?.value, scale))
+    })?
 }

@@ -19,11 +19,6 @@ impl Names {
         Self { what, known: Vec::new() }
     }
 
-    /// One.
-    pub fn of(what: &'static str, name: &str) -> Self {
-        Self { what, known: vec![name.to_owned()] }
-    }
-
     /// Adds a name, where it is not there.
     pub fn add(&mut self, name: &str) {
         if !self.has(name) {

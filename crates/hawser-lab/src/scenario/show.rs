@@ -1,15 +1,13 @@
 //! How often a scenario runs, what was published, and how results are shown.
 
+use std::time::Duration;
+
 use hawser_config::reading::{Fault, Faults, Table};
 use toml::de::DeTable;
 
 use super::parse::Known;
 use super::refer::{Names, each, section, sections};
 use super::{Column, Plot, PlotKind, Published, Repeat, values};
-use std::time::Duration;
-
-/// Where the section does not say.
-const DEFAULT_REPEAT: (u32, u32, f64, &str, Duration, u64) = (3, 10, 0.05, "goodput_mbps", Duration::from_secs(4), 1);
 
 const KINDS: [(&str, PlotKind); 5] = [
     ("lines", PlotKind::Lines),
@@ -20,8 +18,9 @@ const KINDS: [(&str, PlotKind); 5] = [
 ];
 
 pub(super) fn repeat(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> Repeat {
-    let (least, most, cov, metric, quick, seed) = DEFAULT_REPEAT;
-    let defaults = Repeat { least, most, cov, metric: metric.to_owned(), quick, seed };
+    // Where the section does not say.
+    let (metric, quick) = ("goodput_mbps".to_owned(), Duration::from_secs(4));
+    let defaults = Repeat { least: 3, most: 10, cov: 0.05, metric, quick, seed: 1 };
     let Some((raw, span)) = section(tree, "repeat", faults) else { return defaults };
     let mut table = Table::new("[repeat]".to_owned(), raw, span.clone(), faults);
     let least = table.get("least", |value| values::whole(value, 1));
@@ -43,7 +42,7 @@ pub(super) fn repeat(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> Repeat {
 }
 
 /// Figures of the original. Their contender may be one that is not run here.
-pub(super) fn published(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Published> {
+pub(super) fn published(tree: &DeTable<'_>, known: &Known<'_>, faults: &mut Faults<'_>) -> Vec<Published> {
     each(tree, "published", "published", faults, |table| {
         let case = table.required("case", "case = \"A.1\"", |value| known.cases.read(value));
         let contender = table.required("contender", "contender = \"mptcp\"", values::name);
@@ -59,7 +58,7 @@ pub(super) fn published(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'
 /// Tables and plots.
 pub(super) fn read(
     tree: &DeTable<'_>,
-    known: &Known,
+    known: &Known<'_>,
     published: &[Published],
     faults: &mut Faults<'_>,
 ) -> (Vec<super::Table>, Vec<Plot>) {
@@ -74,11 +73,9 @@ pub(super) fn read(
         let cases = known.cases.chosen(&mut table, "cases").unwrap_or_default();
         table.required("columns", "columns = [{ title = \"MPTCP\", metric = \"goodput_mbps\" }]", |_| Ok(()));
         table.finish();
-        let columns = sections(raw, "columns", "table.columns", faults);
-        let columns = columns
-            .into_iter()
-            .filter_map(|(raw, span)| column(Table::new("a column".to_owned(), raw, span, faults), known, &labels));
-        let columns = columns.collect();
+        let columns = sections(raw, "columns", "table.columns", faults).into_iter();
+        let column = |(raw, span)| column(Table::new("a column".to_owned(), raw, span, faults), known, &labels);
+        let columns = columns.filter_map(column).collect();
         if let Some(title) = title {
             tables.push(super::Table { title: title.value, cases, columns });
         }
@@ -86,7 +83,7 @@ pub(super) fn read(
     (tables, each(tree, "plot", "plot", faults, |table| plot(table, known, &labels)))
 }
 
-fn column(mut table: Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option<Column> {
+fn column(mut table: Table<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Column> {
     let contender = table.get("contender", |value| labels.read(value));
     let workload = table.get("workload", |value| known.workloads.read(value));
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
@@ -99,7 +96,7 @@ fn column(mut table: Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option
     Some(Column { title, contender, workload, metric, published })
 }
 
-fn plot(table: &mut Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option<Plot> {
+fn plot(table: &mut Table<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Plot> {
     let title = table.required("title", "title = \"Goodput by link\"", values::text);
     let kind = table.required("kind", "kind = \"lines\"", |value| values::word(value, &KINDS));
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();

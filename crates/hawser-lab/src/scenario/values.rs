@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hawser_config::reading::{Fault, did_you_mean, integer, kind, quoted, string};
+use hawser_config::reading::{Fault, Read, did_you_mean, integer, kind, quoted, string};
 use hawser_wire::{GilbertElliott, Loss, Probability, QueueDepth, Rate};
 use toml::de::{DeTable, DeValue};
 
@@ -19,9 +19,6 @@ const RATE_MAX: f64 = 1e6;
 const OF_OTHER: &str = "of the other way";
 /// The longest duration.
 const DAY: Duration = Duration::from_secs(86_400);
-
-/// What a value may be, read. Plain data.
-type Read<T> = Result<T, Fault>;
 
 /// Units of a kind, with how many of the least each is.
 pub(crate) const TIMES: [(&str, f64); 4] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0)];
@@ -55,20 +52,13 @@ pub(crate) fn rate(value: &DeValue<'_>) -> Read<Rate> {
     })
 }
 
-/// How fast a way is: bits a second, or a part of what the other one carries on average. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pace {
-    Rate(Rate),
-    ShareOfOther(f64),
-}
-
-/// A rate, or `"20% of the other way"`.
-pub(super) fn pace(value: &DeValue<'_>) -> Read<Pace> {
+/// How fast a way is: a rate, or a part of what the other one carries on average, `"20% of the other way"`.
+pub(super) fn pace(value: &DeValue<'_>) -> Read<(Option<Rate>, Option<f64>)> {
     let of_other = |text: &str| amount(text.strip_suffix(OF_OTHER)?.trim_end(), &[("%", 1.0)]);
     match value.as_str().and_then(of_other) {
-        Some(percent) if percent > 0.0 => Ok(Pace::ShareOfOther(percent / 100.0)),
+        Some(percent) if percent > 0.0 => Ok((None, Some(percent / 100.0))),
         Some(_) => Err(Fault::new("is no rate at all").hint("a share above zero, such as \"20% of the other way\"")),
-        None => rate(value).map(Pace::Rate),
+        None => rate(value).map(|rate| (Some(rate), None)),
     }
 }
 
@@ -93,7 +83,6 @@ pub(super) fn probability(value: &DeValue<'_>) -> Read<Probability> {
     Probability::new(fraction).ok_or_else(|| Fault::new(format!("{} % is more than all", fraction * 100.0)))
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount is not negative, and saturates")]
 pub(super) fn queue(value: &DeValue<'_>) -> Read<QueueDepth> {
     string(value, |text| {
         let packets = text.strip_suffix("packets").map(str::trim_end);
@@ -101,6 +90,7 @@ pub(super) fn queue(value: &DeValue<'_>) -> Read<QueueDepth> {
             return Ok(QueueDepth::Packets(count));
         }
         if let Some(bytes) = amount(text, &SIZES) {
+            // An amount is not negative, and saturates.
             return Ok(QueueDepth::Bytes(bytes as u64));
         }
         let hint = "\"100ms\" of the rate, \"64kB\" or \"100 packets\"";
@@ -215,7 +205,7 @@ pub(crate) fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Read<T>
 }
 
 /// One of some names, as it is.
-pub(super) fn one_of(value: &DeValue<'_>, names: &[&'static str]) -> Read<String> {
+pub(super) fn one_of(value: &DeValue<'_>, names: &[&str]) -> Read<String> {
     let words: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
     word(value, &words).map(str::to_owned)
 }

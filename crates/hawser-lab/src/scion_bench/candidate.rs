@@ -1,11 +1,9 @@
 //! Who is compared.
 
-use crate::error::LabError;
+use super::plan::Load;
+use super::{CONTENDER, LabError};
 use crate::options::Options;
 use crate::scenario::ContenderPlan;
-
-use super::CONTENDER;
-use super::plan::Load;
 
 /// An end host's way to send and receive. Constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +76,8 @@ impl Candidate {
             return Err(options.fault(fault));
         }
         let found = ALL.iter().find(|candidate| candidate.label == plan.label).copied();
-        let none = || options.fault(format!("there is no such candidate, but: {}", labels().join(", ")));
+        let labels = ALL.map(|candidate| candidate.label).join(", ");
+        let none = || options.fault(format!("there is no such candidate, but: {labels}"));
         let candidate = found.ok_or_else(none)?;
         options.finish()?;
         Ok(candidate)
@@ -92,11 +91,6 @@ impl Candidate {
             Load::Packets { .. } => !matches!(self.sender, Code::Session | Code::Bulk),
         }
     }
-}
-
-/// What everybody is called.
-pub(super) fn labels() -> Vec<&'static str> {
-    ALL.iter().map(|candidate| candidate.label).collect()
 }
 
 #[cfg(test)]
@@ -120,11 +114,8 @@ mod tests {
     fn a_session_is_for_files_and_a_flood_is_of_packets() {
         let packets = Load::Packets { bytes: 1200, pace: Pace::Full };
         for candidate in ALL {
-            assert_eq!(
-                candidate.carries(Load::File { bytes: 1 }),
-                !candidate.label.ends_with("-flooded"),
-                "{candidate:?}"
-            );
+            let packets_alone = candidate.label.ends_with("-flooded");
+            assert_eq!(candidate.carries(Load::File { bytes: 1 }), !packets_alone, "{candidate:?}");
             let files_alone = ["bulk", "session"].contains(&candidate.label);
             assert_eq!(candidate.carries(packets), !files_alone, "{candidate:?}");
         }

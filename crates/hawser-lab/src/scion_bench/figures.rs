@@ -19,41 +19,53 @@ pub struct Count {
     pub cpu_us: u64,
 }
 
-/// What both ends counted, and what their helpers cost. Plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Counts {
-    pub sent: Count,
-    pub received: Count,
-    /// Of dispatchers, by the end they serve.
-    pub sender_helper: Duration,
-    pub receiver_helper: Duration,
-    /// Bytes of a packet beside its payload: IP, UDP, SCION.
-    pub overhead: usize,
-}
-
 /// Bits of a byte, and a Mbit/s.
 const BITS: f64 = 8.0;
 const MEGA: f64 = 1e6;
 /// Bytes of a gigabyte.
 const GIGA: f64 = 1e9;
 
-#[expect(clippy::cast_precision_loss, reason = "packets and bytes of some seconds")]
+impl Count {
+    /// The payload's bits over the time they took.
+    pub(crate) fn mbps(&self) -> f64 {
+        mbps(self.bytes, self.seconds)
+    }
+
+    /// Packets a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.packets as f64 / self.seconds
+    }
+}
+
+/// Bytes in seconds as Mbit/s.
+pub(crate) fn mbps(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 * BITS / seconds / MEGA
+}
+
+/// What both ends counted, and what their helpers cost. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Counts {
+    pub sent: Count,
+    pub received: Count,
+    /// Of dispatchers, by the end they serve: the sender, the receiver.
+    pub helpers: [Duration; 2],
+    /// Bytes of a packet beside its payload: IP, UDP, SCION.
+    pub overhead: usize,
+}
+
 impl Counts {
     /// Of packets.
     pub fn of_packets(&self) -> Findings {
         let Self { sent, received, overhead, .. } = self;
-        let goodput = |count: &Count| count.bytes as f64 * BITS / count.seconds / MEGA;
-        let throughput =
-            |count: &Count| (count.bytes + count.packets * *overhead as u64) as f64 * BITS / count.seconds / MEGA;
-        let kpps = |count: &Count| count.packets as f64 / count.seconds / 1e3;
-        let (sender, receiver) = (self.sender_us(), self.receiver_us());
+        let throughput = |count: &Count| mbps(count.bytes + count.packets * *overhead as u64, count.seconds);
+        let [sender, receiver] = self.cpu_us();
         Findings::named([
-            ("sent_goodput_mbps", goodput(sent)),
+            ("sent_goodput_mbps", sent.mbps()),
             ("sent_throughput_mbps", throughput(sent)),
-            ("goodput_mbps", goodput(received)),
+            ("goodput_mbps", received.mbps()),
             ("throughput_mbps", throughput(received)),
-            ("sent_kpps", kpps(sent)),
-            ("kpps", kpps(received)),
+            ("sent_kpps", sent.rate() / 1e3),
+            ("kpps", received.rate() / 1e3),
             ("loss_percent", self.loss_percent()),
             ("cpu_sender_us", sender / sent.packets as f64),
             ("cpu_receiver_us", receiver / received.packets as f64),
@@ -69,29 +81,27 @@ impl Counts {
 
     /// Of a file, which takes as long as its sender says. What goes through a tunnel counts no packets.
     pub fn of_file(&self) -> Findings {
-        let Self { sent, received, .. } = self;
+        let received = Count { seconds: self.sent.seconds, ..self.received };
         let gigabytes = received.bytes as f64 / GIGA;
-        let (sender, receiver) = (self.sender_us() / MEGA, self.receiver_us() / MEGA);
+        let [sender, receiver] = self.cpu_us();
         let mut findings = Findings::named([
-            ("goodput_mbps", received.bytes as f64 * BITS / sent.seconds / MEGA),
-            ("cpu_sender_s_per_gb", sender / gigabytes),
-            ("cpu_receiver_s_per_gb", receiver / gigabytes),
+            ("goodput_mbps", received.mbps()),
+            ("cpu_sender_s_per_gb", sender / MEGA / gigabytes),
+            ("cpu_receiver_s_per_gb", receiver / MEGA / gigabytes),
         ]);
         if received.packets > 0 {
             findings.add(Findings::named([
-                ("kpps", received.packets as f64 / sent.seconds / 1e3),
-                ("cpu_packet_us", (self.sender_us() + self.receiver_us()) / received.packets as f64),
+                ("kpps", received.rate() / 1e3),
+                ("cpu_packet_us", (sender + receiver) / received.packets as f64),
             ]));
         }
         findings
     }
 
-    fn sender_us(&self) -> f64 {
-        self.sent.cpu_us as f64 + self.sender_helper.as_secs_f64() * MEGA
-    }
-
-    fn receiver_us(&self) -> f64 {
-        self.received.cpu_us as f64 + self.receiver_helper.as_secs_f64() * MEGA
+    /// Of the sender and the receiver, with their helpers.
+    fn cpu_us(&self) -> [f64; 2] {
+        let of = |count: Count, helper: Duration| count.cpu_us as f64 + helper.as_secs_f64() * MEGA;
+        [of(self.sent, self.helpers[0]), of(self.received, self.helpers[1])]
     }
 }
 
@@ -112,8 +122,7 @@ mod tests {
     #[test]
     fn packets_give_rates_loss_and_what_each_of_them_costs() {
         let helper = Duration::from_millis(1);
-        let counts =
-            Counts { sent: SENT, received: RECEIVED, sender_helper: helper, receiver_helper: helper, overhead: 72 };
+        let counts = Counts { sent: SENT, received: RECEIVED, helpers: [helper; 2], overhead: 72 };
         let expected = [
             ("sent_goodput_mbps", 9.6),
             ("sent_throughput_mbps", 10.176),

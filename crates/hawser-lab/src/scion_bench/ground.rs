@@ -10,7 +10,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hawser_scion::{Asn, EndpointAddr, Isd, IsdAs};
 use hawser_wire::{End, Namespace, veth};
-use ipnet::IpNet;
 
 use super::candidate::Way;
 use crate::cleanup;
@@ -75,11 +74,7 @@ impl Ground {
             Ok::<_, LabError>(Host { namespace: Namespace::new(tag)?, isd_as, address: address.into() })
         };
         let (sender, receiver) = (host("sender", SENDER)?, host("receiver", RECEIVER)?);
-        let end = |host: &Host| End {
-            namespace: host.namespace.clone(),
-            interface: INTERFACE.to_owned(),
-            addresses: vec![IpNet::new_assert(host.address, PREFIX)],
-        };
+        let end = |host: &Host| End::new(&host.namespace, INTERFACE, &[&format!("{}/{PREFIX}", host.address)]);
         veth(&end(&sender), &end(&receiver), MTU)?;
         Ok(Self { sender, receiver, interfaces: [INTERFACE; 2], route: None })
     }

@@ -1,11 +1,12 @@
 //! What hands packets on between the network and an end: dispatchers, or the program that bypasses them.
 //!
 //! 1. The classic dispatcher at both ends, each with a Unix socket; or the shim at the receiver, on its UDP port; or
-//!    the XDP program on the receiver's interface, with the receiver's ports on its whitelist. The portals of `tunnel`
-//!    count as helpers, too.
+//!    the XDP program on the receiver's interface, with the receiver's ports on its whitelist; or portals, by whose
+//!    session streams of TCP go.
 //! 2. Each is waited for. On drop processes end, and the XDP program is detached.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,10 @@ use hawser_scion::xdp::{self, Bypass, Wanted, XdpError};
 use hawser_wire::Namespace;
 
 use super::candidate::Way;
-use super::ground::Ground;
-use super::programs::Baselines;
+use super::ground::{Ground, Host};
+use super::{LabError, programs};
 use crate::cleanup::Folder;
-use crate::error::LabError;
-use crate::portals::Portals;
+use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, parsed};
 use crate::process::Process;
 use crate::text::told;
 use crate::wait::until;
@@ -36,12 +36,12 @@ const LOCAL: usize = 1;
 /// What runs beside the ends. Ends on drop; one owner.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
-    sender: Option<Process>,
-    receiver: Option<Process>,
+    /// The sender's dispatcher, and the receiver's.
+    processes: [Option<Process>; 2],
     portals: Option<Portals>,
     _bypass: Option<Attached>,
     /// The sockets that the ends' applications are to use, where there are dispatchers of that kind.
-    pub sockets: Option<[PathBuf; 2]>,
+    pub sockets: [Option<PathBuf>; 2],
 }
 
 impl Helpers {
@@ -50,13 +50,13 @@ impl Helpers {
         way: Way,
         ground: &Ground,
         ports: Range<u16>,
-        baselines: &Baselines,
+        cache: &Path,
         folder: &Folder,
     ) -> Result<Self, LabError> {
         match way {
             Way::Straight => Ok(Self::default()),
-            Way::Dispatcher => Self::dispatchers(ground, &baselines.dispatcher()?, folder),
-            Way::Shim => Self::shim(ground, &baselines.shim()?, folder),
+            Way::Dispatcher => Self::dispatchers(ground, &programs::dispatcher(cache)?, folder),
+            Way::Shim => Self::shim(ground, &programs::shim(cache)?, folder),
             Way::Bypass => {
                 let bypass = Attached::attach(&ground.receiver.namespace, ground.interfaces[1], ports)?;
                 Ok(Self { _bypass: Some(bypass), ..Self::default() })
@@ -70,12 +70,11 @@ impl Helpers {
             let settings = format!("application_socket = \"{}\"\ndelete_socket = true", socket.display());
             let process = dispatcher(name, namespace, program, &settings, folder)?;
             wait(&process, "it opened no socket", || Ok(socket.exists()))?;
-            Ok::<_, LabError>((process, socket))
+            Ok::<_, LabError>((Some(process), Some(socket)))
         };
         let (receiver, receivers) = start("receiver-dispatcher", &ground.receiver.namespace)?;
         let (sender, senders) = start("sender-dispatcher", &ground.sender.namespace)?;
-        let sockets = Some([senders, receivers]);
-        Ok(Self { sender: Some(sender), receiver: Some(receiver), sockets, ..Self::default() })
+        Ok(Self { processes: [sender, receiver], sockets: [senders, receivers], ..Self::default() })
     }
 
     fn shim(ground: &Ground, program: &Path, folder: &Folder) -> Result<Self, LabError> {
@@ -84,24 +83,42 @@ impl Helpers {
         let settings = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
         let receiver = dispatcher("shim", namespace, program, &settings, folder)?;
         wait(&receiver, "it does not listen", || listens(namespace))?;
-        Ok(Self { receiver: Some(receiver), ..Self::default() })
+        Ok(Self { processes: [None, Some(receiver)], ..Self::default() })
     }
 
-    /// Portals, whose session is the way.
-    pub fn of_portals(portals: Portals) -> Self {
-        Self { portals: Some(portals), ..Self::default() }
+    /// Portals, and the ground as it is inside their tunnel: each host has the address there. The sender's portal has a
+    /// link over SCION for each connection, so that the session has a path for each: a socket of its own.
+    pub fn portals(
+        hawser: &Path,
+        ground: &Ground,
+        daemon: SocketAddr,
+        connections: u16,
+    ) -> Result<(Self, Ground), LabError> {
+        let Ground { sender, receiver, interfaces, .. } = ground;
+        let link = |number| {
+            format!(
+                "[[link]]\nname = \"path{number}\"\ninterface = \"{}\"\ntransport = \"scion\"\n\
+                 daemon = \"{daemon}\"\npaths = 1\n\n",
+                interfaces[0]
+            )
+        };
+        let plain = Site::plain(receiver.address, (1..=connections).map(link).collect(), connections.into());
+        let site = Site { scion: Some(ground.receiver_end(Way::Straight)), ..plain };
+        let portals = Portals::join(hawser, [&sender.namespace, &receiver.namespace], &site)?;
+        let inside = |host: &Host, network| Host { address: parsed(network).addr(), ..host.clone() };
+        let (sender, receiver) = (inside(sender, LOCAL_TUN), inside(receiver, REMOTE_TUN));
+        let ground = Ground { sender, receiver, interfaces: *interfaces, route: None };
+        Ok((Self { portals: Some(portals), ..Self::default() }, ground))
     }
 
     /// Processor time so far, of the sender's helper and the receiver's.
     pub fn cpu(&self) -> Result<[Duration; 2], LabError> {
         let [sender, receiver] = match &self.portals {
             Some(portals) => portals.processes().map(Some),
-            None => [self.sender.as_ref(), self.receiver.as_ref()],
+            None => self.processes.each_ref().map(Option::as_ref),
         };
-        let cpu = |process: Option<&Process>| match process {
-            Some(process) => process.usage().map(|usage| usage.cpu),
-            None => Ok(Duration::ZERO),
-        };
+        let cpu = |process: &Process| process.usage().map(|usage| usage.cpu);
+        let cpu = |process: Option<&Process>| process.map_or(Ok(Duration::ZERO), cpu);
         Ok([cpu(sender)?, cpu(receiver)?])
     }
 }
@@ -116,7 +133,7 @@ fn dispatcher(
 ) -> Result<Process, LabError> {
     let file = folder.path().join(format!("{name}.toml"));
     let text = format!("[dispatcher]\nid = \"{name}\"\n{settings}\n\n[log.console]\nlevel = \"error\"\n");
-    fs::write(&file, text).map_err(|error| LabError::system(format!("write {}", file.display()), error))?;
+    fs::write(&file, text).map_err(LabError::file("write", &file))?;
     Process::start(name, namespace, program, &["--config", &file.to_string_lossy()], folder)
 }
 

@@ -16,9 +16,9 @@ pub(super) fn fastest(
 ) -> Result<f64, LabError> {
     let full = trial(None)?;
     if full.loss_percent() <= most {
-        return Ok(full.received_rate());
+        return Ok(full.received.rate());
     }
-    let (mut good, mut bad) = (0.0, full.received_rate());
+    let (mut good, mut bad) = (0.0, full.received.rate());
     for _ in 0..HALVES {
         let rate = f64::midpoint(good, bad);
         if trial(Some(rate))?.loss_percent() <= most {
@@ -42,7 +42,6 @@ mod tests {
     /// What carries `lossless` packets a second, and of more than that loses an eighth.
     fn carrier(lossless: u64, limit: u64) -> impl FnMut(Option<f64>) -> Result<Counts, LabError> {
         move |rate| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "packets of a second")]
             let sent = rate.map_or(limit, |rate| rate as u64);
             let received = if sent > lossless { sent - sent / 8 } else { sent };
             let count = |packets| Count { packets, seconds: 1.0, ..Count::default() };

@@ -56,6 +56,12 @@ impl MemoryFile {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
+    /// That what arrived is what was sent.
+    pub fn check(&self, sent: &Self) -> Result<(), LabError> {
+        let reason = "another file arrived than was sent".to_owned();
+        if self.hash()? == sent.hash()? { Ok(()) } else { Err(LabError::NoFigure { figure: "file", reason }) }
+    }
+
     /// The SHA-256 of all of it.
     pub fn hash(&self) -> Result<Vec<u8>, LabError> {
         let mut file = &self.file;

@@ -8,9 +8,7 @@
 //! 3. The sender's AS has a second host, for portals: they ask a daemon, which the hosts of [`Ground::within`] do not
 //!    have.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::process::Stdio;
 
 use hawser_scion::daemon::{DaemonAddr, DaemonClient, Refresh};
 use hawser_scion::{IsdAs, Path};
@@ -20,6 +18,7 @@ use super::helpers::END_HOST_PORT;
 use super::plan::Place;
 use crate::error::LabError;
 use crate::localnet::{self, Localnet, Topology};
+use crate::stage::feed;
 
 /// A localnet's topology that comes along, how many links of it, and what it is called here.
 const TOPOLOGY: (&str, u8) = ("two-cores", 1);
@@ -38,17 +37,20 @@ const NEIGHBOURLY: [&str; 2] = ["peer2", "peer1"];
 #[derive(Debug)]
 pub(super) struct Network {
     _localnet: Localnet,
-    sender: localnet::Host,
-    neighbour: localnet::Host,
-    receiver: localnet::Host,
+    sender: Host,
+    /// Of the sender's AS.
+    neighbour: Host,
+    receiver: Host,
     route: Route,
+    /// The sender's daemon, as seen from itself.
+    pub daemon: SocketAddr,
 }
 
 impl Network {
     /// Steps 1 and 2.
     pub fn up() -> Result<Self, LabError> {
         let (name, links) = TOPOLOGY;
-        let mut topology = Topology::named(name, Some(links)).map_err(|error| failed(&error.to_string()))?;
+        let mut topology = Topology::named(name, Some(links)).map_err(failed)?;
         NAME.clone_into(&mut topology.name);
         for plan in &mut topology.ases {
             plan.shim = false;
@@ -57,84 +59,63 @@ impl Network {
             }
         }
         let localnet = Localnet::up(&topology)?;
-        let (sender, receiver) = (localnet.host(SENDER)?.clone(), localnet.host(RECEIVER)?.clone());
-        let neighbour =
-            localnet.hosts().iter().find(|host| host.isd_as == sender.isd_as && host.number != sender.number);
-        let neighbour = neighbour.ok_or_else(|| failed("the sender has no neighbour"))?.clone();
-        let (there, back) = (ask(&sender, &receiver)?, ask(&receiver, &sender)?);
-        let routers = [router(&there)?, router(&back)?];
-        let route = Route { dataplane: there.dataplane.as_bytes().to_vec(), routers };
+        let (sender, receiver) = (localnet.host(SENDER)?, localnet.host(RECEIVER)?);
+        let neighbour = localnet.hosts.iter().find(|host| host.isd_as == sender.isd_as && host.number != sender.number);
+        let neighbour = neighbour.ok_or_else(|| failed("the sender has no neighbour"))?;
+        let ((path, there), (_, back)) = (ask(sender, receiver)?, ask(receiver, sender)?);
+        let route = Route { dataplane: path.dataplane.as_bytes().to_vec(), routers: [there, back] };
         redirect(&localnet)?;
-        Ok(Self { _localnet: localnet, sender, neighbour, receiver, route })
+        let daemon = sender.daemon;
+        let [sender, neighbour, receiver] = [sender, neighbour, receiver].map(|host| Host {
+            namespace: host.namespace.clone(),
+            isd_as: host.isd_as,
+            address: host.address,
+        });
+        Ok(Self { _localnet: localnet, sender, neighbour, receiver, route, daemon })
     }
 
     /// The hosts, and the path between them, if they are of two ASes.
     pub fn ground(&self, place: Place) -> Ground {
-        let host = |host: &localnet::Host| Host {
-            namespace: host.namespace.clone(),
-            isd_as: host.isd_as,
-            address: host.address,
+        let (receiver, interfaces, route) = match place {
+            Place::Within => (&self.neighbour, NEIGHBOURLY, None),
+            Place::Between => (&self.receiver, [UPLINK; 2], Some(self.route.clone())),
         };
-        let sender = host(&self.sender);
-        match place {
-            Place::Within => Ground { sender, receiver: host(&self.neighbour), interfaces: NEIGHBOURLY, route: None },
-            Place::Between => {
-                let route = Some(self.route.clone());
-                Ground { sender, receiver: host(&self.receiver), interfaces: [UPLINK; 2], route }
-            }
-        }
-    }
-
-    /// The sender's daemon, as seen from itself.
-    pub fn daemon(&self) -> SocketAddr {
-        self.sender.daemon
+        Ground { sender: self.sender.clone(), receiver: receiver.clone(), interfaces, route }
     }
 }
 
-/// Step 1.
-fn ask(sender: &localnet::Host, receiver: &localnet::Host) -> Result<Path, LabError> {
-    let paths = paths(sender, receiver.isd_as)?;
-    paths.into_iter().next().ok_or_else(|| failed("the daemon knows no path"))
+/// Step 1: a path, and the border router that its packets go to first.
+fn ask(sender: &localnet::Host, receiver: &localnet::Host) -> Result<(Path, SocketAddr), LabError> {
+    let path = paths(sender, receiver.isd_as)?.into_iter().next();
+    let path = path.ok_or_else(|| failed("the daemon knows no path"))?;
+    let router = path.next_hop.ok_or_else(|| failed("the path has no border router"))?;
+    Ok((path, router))
 }
 
 /// All that a host's daemon knows to an AS.
 pub(crate) fn paths(sender: &localnet::Host, destination: IsdAs) -> Result<Vec<Path>, LabError> {
-    let address: DaemonAddr = sender.daemon.to_string().parse().map_err(|error| failed(&format!("{error}")))?;
-    let looked_up = sender.namespace.run(move || -> Result<Vec<Path>, String> {
+    let address: DaemonAddr = sender.daemon.to_string().parse().map_err(failed)?;
+    sender.namespace.run(move || -> Result<Vec<Path>, LabError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.map_err(|error| error.to_string())?.block_on(async {
-            let client = DaemonClient::new(address).map_err(|error| error.to_string())?;
-            let lookup = client.paths(destination, Refresh::No).await.map_err(|error| error.to_string())?;
+        runtime.map_err(failed)?.block_on(async {
+            let client = DaemonClient::new(address).map_err(failed)?;
+            let lookup = client.paths(destination, Refresh::No).await.map_err(failed)?;
             Ok(lookup.paths)
         })
-    })?;
-    looked_up.map_err(|said| failed(&said))
-}
-
-/// The border router that a path's packets go to first.
-fn router(path: &Path) -> Result<SocketAddr, LabError> {
-    path.next_hop.ok_or_else(|| failed("the path has no border router"))
+    })?
 }
 
 /// Step 2.
 fn redirect(localnet: &Localnet) -> Result<(), LabError> {
-    let action = || "send to the dispatchers' port".to_owned();
     let rules = format!(
         "table inet bench {{\nchain out {{\ntype filter hook postrouting priority 0;\noifname \"host1\" udp sport {ROUTER_PORT} \
          udp dport != {FIRST_PORT}-{LAST_PORT} udp dport set {END_HOST_PORT}\n}}\n}}\n"
     );
     let mut command = localnet.router(RECEIVER)?.command("nft");
-    command.args(["-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
-    let mut nft = command.spawn().map_err(|error| LabError::system(action(), error))?;
-    let written = nft.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(rules.as_bytes()));
-    let output = nft.wait_with_output().and_then(|output| written.map(|()| output));
-    let output = output.map_err(|error| LabError::system(action(), error))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(LabError::Refused { action: action(), said: String::from_utf8_lossy(&output.stderr).trim_end().to_owned() })
+    command.args(["-f", "-"]);
+    feed("send to the dispatchers' port", command, &rules)
 }
 
-fn failed(fault: &str) -> LabError {
-    LabError::Network { network: NAME.to_owned(), fault: fault.to_owned() }
+fn failed(fault: impl ToString) -> LabError {
+    LabError::Network { network: NAME.to_owned(), fault: fault.to_string() }
 }

@@ -98,20 +98,12 @@ mod tests {
 
     #[test]
     fn a_workload_says_what_is_sent_and_where() {
+        let packets = |bytes, pace| Load::Packets { bytes, pace };
+        let between = "place = 'between'\nbytes = 100\npace = 0.9";
         let table = [
-            ("scion-packets", "", Place::Within, Load::Packets { bytes: 1200, pace: Pace::Full }),
-            (
-                "scion-packets",
-                "place = 'between'\nbytes = 100\npace = 0.9",
-                Place::Between,
-                Load::Packets { bytes: 100, pace: Pace::Share(0.9) },
-            ),
-            (
-                "scion-packets",
-                "lossless = 0.1",
-                Place::Within,
-                Load::Packets { bytes: 1200, pace: Pace::Lossless(0.1) },
-            ),
+            ("scion-packets", "", Place::Within, packets(1200, Pace::Full)),
+            ("scion-packets", between, Place::Between, packets(100, Pace::Share(0.9))),
+            ("scion-packets", "lossless = 0.1", Place::Within, packets(1200, Pace::Lossless(0.1))),
             ("scion-file", "", Place::Within, Load::File { bytes: 1_000_000_000 }),
             ("scion-file", "bytes = '2MB'", Place::Within, Load::File { bytes: 2_000_000 }),
         ];

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
 use crate::go::GoModule;
-use crate::localnet::Services;
+use crate::localnet::{CLASSIC as CLASSIC_SERVICES, SERVICES};
 
 use super::candidate::Code;
 
@@ -42,37 +42,24 @@ const CLASSIC: GoModule = module!("scion-snet-classic", "classic");
 /// What either's program is called: the last part of its module's name.
 const PROGRAM: &str = "baseline";
 
-/// Where the reference implementation's programs are kept. Nothing is built until it is asked for. Plain data.
-#[derive(Clone, Debug)]
-pub(super) struct Baselines {
-    cache: PathBuf,
+/// The program that sends and receives, kept in a cache; none where that is this executable.
+pub(super) fn end(cache: &Path, code: Code) -> Result<Option<PathBuf>, LabError> {
+    let module = match code {
+        Code::Classic => CLASSIC,
+        Code::Snet | Code::SnetQueues => SNET,
+        Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => return Ok(None),
+    };
+    module.build(cache, &say).map(|folder| Some(folder.join(PROGRAM)))
 }
 
-impl Baselines {
-    /// In a cache.
-    pub fn new(cache: &Path) -> Self {
-        Self { cache: cache.to_owned() }
-    }
+/// The dispatcher of v0.11.0, with a Unix socket.
+pub(super) fn dispatcher(cache: &Path) -> Result<PathBuf, LabError> {
+    Ok(CLASSIC_SERVICES.build(cache, &say)?.join("dispatcher"))
+}
 
-    /// The program that sends and receives; none where that is this executable.
-    pub fn end(&self, code: Code) -> Result<Option<PathBuf>, LabError> {
-        let module = match code {
-            Code::Classic => CLASSIC,
-            Code::Snet | Code::SnetQueues => SNET,
-            Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => return Ok(None),
-        };
-        module.build(&self.cache, &say).map(|folder| Some(folder.join(PROGRAM)))
-    }
-
-    /// The dispatcher of v0.11.0, with a Unix socket.
-    pub fn dispatcher(&self) -> Result<PathBuf, LabError> {
-        Ok(Services::classic(&self.cache, &say)?.program("dispatcher"))
-    }
-
-    /// The dispatcher of v0.15.1, without.
-    pub fn shim(&self) -> Result<PathBuf, LabError> {
-        Ok(Services::build(&self.cache, &say)?.program("dispatcher"))
-    }
+/// The dispatcher of v0.15.1, without.
+pub(super) fn shim(cache: &Path) -> Result<PathBuf, LabError> {
+    Ok(SERVICES.build(cache, &say)?.join("dispatcher"))
 }
 
 fn say(line: &str) {

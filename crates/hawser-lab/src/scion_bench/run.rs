@@ -6,26 +6,21 @@
 //!    lost, short runs find how fast that is (`lossless.rs`). Then the run that counts.
 //! 3. A file: what arrived must be what was sent, by its hash.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use hawser_scion::EndpointAddr;
-
-use super::Bench;
 use super::candidate::{Candidate, Code, Way};
-use super::figures::{Count, Counts};
-use super::ground::{FIRST_PORT, Ground, LAST_PORT};
+use super::figures::Counts;
+use super::ground::{FIRST_PORT, Ground, LAST_PORT, Route};
 use super::helpers::Helpers;
-use super::lossless;
 use super::memory::MemoryFile;
 use super::network::Network;
 use super::plan::{Load, Pace, Place, Plan};
-use super::tunnel;
 use super::worker::Worker;
+use super::{Bench, LabError, lossless, programs};
 use crate::cleanup::Folder;
-use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
 use crate::options::case_count;
 use crate::text::hex;
@@ -44,6 +39,10 @@ const MOST_CONNECTIONS: u8 = 100;
 const FILE_SEED: u64 = 1;
 /// This executable's command for ends of our own.
 const OWN: [&str; 2] = ["scion", "blast"];
+/// Both ends.
+const ENDS: [&str; 2] = ["sender", "receiver"];
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
 
 /// Everything of a run but what is sent. One owner.
 struct Scene<'b> {
@@ -70,7 +69,7 @@ impl Bench {
                 let trial = |rate| scene.packets(bytes, rate, CALIBRATION);
                 let rate = match pace {
                     Pace::Full => None,
-                    Pace::Share(share) => Some(share * trial(None)?.received_rate()),
+                    Pace::Share(share) => Some(share * trial(None)?.received.rate()),
                     Pace::Lossless(most) => Some(lossless::fastest(most, trial)?),
                 };
                 Ok(scene.packets(bytes, rate, series.workload.duration)?.of_packets())
@@ -100,24 +99,21 @@ impl Bench {
 
     /// Step 1.
     fn scene(&self, candidate: Candidate, plan: Plan, connections: u16) -> Result<Scene<'_>, LabError> {
-        let baselines = &self.baselines;
-        let programs = [baselines.end(candidate.sender)?, baselines.end(candidate.receiver)?];
+        let programs = [programs::end(&self.cache, candidate.sender)?, programs::end(&self.cache, candidate.receiver)?];
         let folder = Folder::new()?;
-        if candidate.sender == Code::Session {
+        let (helpers, ground) = if candidate.sender == Code::Session {
             let network = self.network()?;
-            let (portals, ground) =
-                tunnel::up(&self.hawser, &network.ground(plan.place), network.daemon(), connections)?;
-            let helpers = Helpers::of_portals(portals);
-            return Ok(Scene { bench: self, candidate, connections, programs, ground, helpers, folder });
-        }
-        let ground = match plan.place {
-            Place::Within => Ground::within()?,
-            Place::Between => self.network()?.ground(plan.place),
+            Helpers::portals(&self.hawser, &network.ground(plan.place), network.daemon, connections)?
+        } else {
+            let ground = match plan.place {
+                Place::Within => Ground::within()?,
+                Place::Between => self.network()?.ground(plan.place),
+            };
+            let first = ground.receiver_end(candidate.way).host.port();
+            let ports = first..first + connections;
+            (Helpers::start(candidate.way, &ground, ports, &self.cache, &folder)?, ground)
         };
-        let first = ground.receiver_end(candidate.way).host.port();
-        let ports = first..first + connections;
-        let helpers = Helpers::start(candidate.way, &ground, ports, baselines, &folder)?;
-        Ok(Scene { bench: self, candidate, connections, programs, ground, helpers, folder })
+        Ok(Scene { bench: self, candidate, connections, programs, helpers, ground, folder })
     }
 }
 
@@ -141,10 +137,7 @@ impl Scene<'_> {
             _ => ["send-file", "receive-file"],
         };
         let counts = self.together(tasks, &sending, &receiving, time)?;
-        if arrived.hash()? != file.hash()? {
-            let reason = "another file arrived than was sent".to_owned();
-            return Err(LabError::NoFigure { figure: "file", reason });
-        }
+        arrived.check(file)?;
         Ok(counts)
     }
 
@@ -156,25 +149,10 @@ impl Scene<'_> {
         receiving: &[String],
         time: Duration,
     ) -> Result<Counts, LabError> {
-        let [sockets_sender, sockets_receiver] = match &self.helpers.sockets {
-            Some([sender, receiver]) => [Some(sender.as_path()), Some(receiver.as_path())],
-            None => [None, None],
-        };
-        let (sender, receiver) = (self.ground.sender_end(), self.ground.receiver_end(self.candidate.way));
-        let mut receive = self.arguments(receives, receiver, None, sockets_receiver);
-        receive.extend_from_slice(receiving);
-        let mut send = self.arguments(sends, sender, Some(receiver), sockets_sender);
-        send.extend_from_slice(sending);
-
-        let [theirs_sends, theirs_receives] = &self.programs;
-        let start = |name, namespace, theirs: &Option<PathBuf>, arguments: &[String]| {
-            let program = theirs.as_deref().unwrap_or(&self.bench.hawser);
-            Worker::start(name, namespace, program, arguments, &self.folder)
-        };
-        let mut taker = start("receiver", &self.ground.receiver.namespace, theirs_receives, &receive)?;
+        let mut taker = self.start(RECEIVER, receives, receiving)?;
         taker.wait_ready(PATIENCE)?;
         let before = self.helpers.cpu()?;
-        let mut giver = start("sender", &self.ground.sender.namespace, theirs_sends, &send)?;
+        let mut giver = self.start(SENDER, sends, sending)?;
         giver.wait_ready(PATIENCE)?;
         let sent = giver.finish(time)?;
         thread::sleep(DRAIN);
@@ -187,53 +165,34 @@ impl Scene<'_> {
             let reason = format!("nothing of {} packets arrived", sent.packets);
             return Err(LabError::NoFigure { figure: "packets", reason });
         }
-        let [sender_helper, receiver_helper] = [0, 1].map(|end: usize| after[end].saturating_sub(before[end]));
-        Ok(Counts { sent, received, sender_helper, receiver_helper, overhead: self.ground.overhead() })
+        let helpers = [SENDER, RECEIVER].map(|end| after[end].saturating_sub(before[end]));
+        Ok(Counts { sent, received, helpers, overhead: self.ground.overhead() })
     }
 
-    /// What an end is told: the same words for theirs and ours.
-    fn arguments(
-        &self,
-        task: &str,
-        local: EndpointAddr,
-        remote: Option<EndpointAddr>,
-        dispatcher: Option<&Path>,
-    ) -> Vec<String> {
-        let Candidate { sender, receiver, way, .. } = self.candidate;
-        let code = if remote.is_some() { sender } else { receiver };
-        let mut words: Vec<String> = match code {
-            Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => OWN.map(str::to_owned).to_vec(),
-            Code::Classic | Code::Snet | Code::SnetQueues => Vec::new(),
-        };
-        words.push(task.to_owned());
-        words.push(format!("--local={local}"));
+    /// Starts the sender or the receiver, told the same words whether it is theirs or ours.
+    fn start(&self, end: usize, task: &str, more: &[String]) -> Result<Worker, LabError> {
+        let Self { bench, candidate, programs, ground, .. } = self;
+        let (theirs, receiver) = (programs[end].as_deref(), ground.receiver_end(candidate.way));
+        let (local, remote) = if end == SENDER { (ground.sender_end(), Some(receiver)) } else { (receiver, None) };
+        let mut words: Vec<String> = if theirs.is_some() { Vec::new() } else { OWN.map(str::to_owned).to_vec() };
+        words.extend([task.to_owned(), format!("--local={local}"), format!("--connections={}", self.connections)]);
         words.extend(remote.map(|remote| format!("--remote={remote}")));
-        words.push(format!("--connections={}", self.connections));
-        if way != Way::Dispatcher {
+        if candidate.way != Way::Dispatcher {
             words.extend([format!("--first-port={FIRST_PORT}"), format!("--last-port={LAST_PORT}")]);
         }
-        words.extend(dispatcher.map(|socket| format!("--dispatcher={}", socket.display())));
-        match code {
+        words.extend(self.helpers.sockets[end].as_ref().map(|socket| format!("--dispatcher={}", socket.display())));
+        match [candidate.sender, candidate.receiver][end] {
             Code::SnetQueues => words.push("--queues".to_owned()),
             Code::HawserPlain => words.push("--no-trains".to_owned()),
             Code::Classic | Code::Snet | Code::Hawser | Code::Bulk | Code::Session => {}
         }
-        if let Some(route) = &self.ground.route {
-            let [senders, receivers] = route.routers;
-            words.push(format!("--next-hop={}", if remote.is_some() { senders } else { receivers }));
-            if remote.is_some() {
-                words.push(format!("--path={}", hex(&route.dataplane)));
-            }
+        if let Some(Route { dataplane, routers }) = &ground.route {
+            words.push(format!("--next-hop={}", routers[end]));
+            words.extend(remote.map(|_| format!("--path={}", hex(dataplane))));
         }
-        words
-    }
-}
-
-impl Counts {
-    /// Packets a second that arrived.
-    #[expect(clippy::cast_precision_loss, reason = "packets of a second")]
-    pub(super) fn received_rate(&self) -> f64 {
-        let Count { packets, seconds, .. } = self.received;
-        packets as f64 / seconds
+        words.extend_from_slice(more);
+        let host = [&ground.sender, &ground.receiver][end];
+        let program = theirs.unwrap_or(&bench.hawser);
+        Worker::start(ENDS[end], &host.namespace, program, &words, &self.folder)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::ChildStdout;
+use std::process::{ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -37,9 +37,11 @@ impl Worker {
         arguments: &[String],
         folder: &Folder,
     ) -> Result<Self, LabError> {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let (process, output) = Process::start_heard(name, namespace, program, &arguments, folder)?;
-        Ok(Self { process, lines: lines(output) })
+        let mut command = namespace.command(&program.to_string_lossy());
+        command.args(arguments);
+        let mut process = Process::launch(name, command, Stdio::piped(), folder)?;
+        let lines = lines(process.output());
+        Ok(Self { process, lines })
     }
 
     /// Waits until its peer may start.
@@ -80,13 +82,8 @@ impl Worker {
 fn lines(output: Option<ChildStdout>) -> Receiver<String> {
     let (said, lines) = channel();
     if let Some(output) = output {
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if said.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let mut told = BufReader::new(output).lines().map_while(Result::ok);
+        thread::spawn(move || told.try_for_each(|line| said.send(line)));
     }
     lines
 }

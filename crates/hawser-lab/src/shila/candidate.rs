@@ -2,8 +2,7 @@
 
 use hawser_scion::select::Criterion;
 
-use super::CONTENDER;
-use crate::error::LabError;
+use super::{CONTENDER, LabError};
 use crate::options::{Options, case_count};
 use crate::scenario::ContenderPlan;
 
@@ -13,8 +12,9 @@ const MOST_PATHS: u8 = 8;
 /// By what the file goes. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
-    /// MPTCP through the shims, by paths that are chosen so.
-    Shim(Criterion, Beside),
+    /// MPTCP through the shims, by paths that are chosen so, and what of a connection goes over SCION where the rest
+    /// goes by the ordinary internet: the shim's `side_by_side`.
+    Shim(Criterion, Option<&'static str>),
     /// quinn, by the best path alone.
     Quinn,
     /// TCP through Hawser's portals, bonded over paths that are chosen so.
@@ -23,20 +23,9 @@ pub(super) enum Candidate {
     Internet,
 }
 
-/// What of a connection goes by the ordinary internet. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beside {
-    /// Nothing.
-    Nothing,
-    /// The main flow: subflows go over SCION.
-    Main,
-    /// A subflow: the main flow goes over SCION.
-    Subflow,
-}
-
 const CODES: [&str; 4] = ["shim", "quinn", "hawser", "internet"];
-/// What goes by the internet, as the option says it; the shim's own word for it is `side_by_side`.
-const BESIDE: [&str; 3] = ["nothing", "main", "subflow"];
+/// What of a connection goes by the internet, as the option says it, and what then goes over SCION.
+const BESIDE: [(&str, Option<&str>); 3] = [("nothing", None), ("main", Some("subflows")), ("subflow", Some("main"))];
 
 impl Candidate {
     /// The one that a scenario means.
@@ -49,12 +38,8 @@ impl Candidate {
         let code = options.word("code", &CODES)?;
         let select = options.string("select")?.map(|text| text.parse::<Criterion>());
         let select = select.transpose().map_err(|error| options.fault(error.to_string()))?.unwrap_or_default();
-        let beside = match options.word("internet", &BESIDE)? {
-            "main" => Beside::Main,
-            "subflow" => Beside::Subflow,
-            _ => Beside::Nothing,
-        };
-        if code != "shim" && beside != Beside::Nothing {
+        let side = options.choice("internet", &BESIDE, None)?;
+        if code != "shim" && side.is_some() {
             return Err(options.fault("`internet` is for code = \"shim\""));
         }
         options.finish()?;
@@ -62,7 +47,7 @@ impl Candidate {
             "quinn" => Self::Quinn,
             "hawser" => Self::Hawser(select),
             "internet" => Self::Internet,
-            _ => Self::Shim(select, beside),
+            _ => Self::Shim(select, side),
         })
     }
 }
@@ -84,9 +69,9 @@ mod tests {
     #[test]
     fn a_contender_says_who_it_is() {
         for (options, expected) in [
-            ("", Candidate::Shim(Criterion::Length, Beside::Nothing)),
-            ("select = 'mtu'", Candidate::Shim(Criterion::Mtu, Beside::Nothing)),
-            ("internet = 'main'", Candidate::Shim(Criterion::Length, Beside::Main)),
+            ("", Candidate::Shim(Criterion::Length, None)),
+            ("select = 'mtu'", Candidate::Shim(Criterion::Mtu, None)),
+            ("internet = 'main'", Candidate::Shim(Criterion::Length, Some("subflows"))),
             ("code = 'quinn'", Candidate::Quinn),
             ("code = 'hawser'\nselect = 'sharability'", Candidate::Hawser(Criterion::Sharability)),
             ("code = 'internet'", Candidate::Internet),

@@ -22,7 +22,6 @@ pub(super) struct Choice {
     pub sharability: f64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few paths")]
 impl Choice {
     /// Step 1; none where a flow has no path.
     pub fn of(connection: &ConnectionStatus) -> Option<Self> {

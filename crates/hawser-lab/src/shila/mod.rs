@@ -37,20 +37,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// For a scenario.
-    ///
-    /// # Errors
-    /// Where one of its contenders or workloads means nothing.
+    /// For a scenario, each of whose contenders, workloads and cases must mean something.
     pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
-        for contender in &scenario.contenders {
-            Candidate::of(contender)?;
-        }
-        for workload in &scenario.workloads {
-            bytes(workload)?;
-        }
-        for case in &scenario.cases {
-            candidate::paths(case.x)?;
-        }
+        scenario.contenders.iter().try_for_each(|contender| Candidate::of(contender).map(drop))?;
+        scenario.workloads.iter().try_for_each(|workload| bytes(workload).map(drop))?;
+        scenario.cases.iter().try_for_each(|case| candidate::paths(case.x).map(drop))?;
         Ok(Self { hawser: programs.hawser.clone(), ground: OnceCell::new() })
     }
 
@@ -64,7 +55,6 @@ impl Bench {
 }
 
 /// Whether a scenario is one of these.
-#[must_use]
 pub fn is_ours(scenario: &Scenario) -> bool {
     scenario.contenders.iter().any(|contender| contender.kind == CONTENDER)
 }

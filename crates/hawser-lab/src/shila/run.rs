@@ -1,5 +1,6 @@
 //! One run: the candidate comes up, a file goes from client to server.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,17 +9,16 @@ use std::time::Duration;
 use hawser_scion::select::{Criterion, listed};
 use hawser_scion::{EndpointAddr, Path as ScionPath};
 use hawser_wire::Direction;
-use std::net::SocketAddr;
 
-use super::candidate::{self, Beside, Candidate};
+use super::candidate::{self, Candidate};
 use super::choice::Choice;
-use super::{Bench, bytes};
-use crate::error::LabError;
+use super::{Bench, LabError, bytes};
 use crate::experiment::{Findings, Planned};
 use crate::localnet::{Host, Localnet};
 use crate::portals::{Portals, REMOTE_TUN, Site, link_section, parsed};
+use crate::scion_bench::figures::{Count, mbps};
 use crate::scion_bench::network::paths;
-use crate::shim::files::{self, Sent};
+use crate::shim::files;
 use crate::shim::{Beside as Internet, INTERNET_SERVER, Place, ShimPair, ShimPlan};
 use crate::wait::until;
 
@@ -31,9 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GLANCE: Duration = Duration::from_millis(200);
 /// The portals' SCION port, which a shim does not have.
 const PORT: u16 = 31_200;
-/// Bits of a byte, and a Mbit/s.
-const BITS: f64 = 8.0;
-const MEGA: f64 = 1e6;
 
 /// The network, for all runs. Starts whole; removed on drop.
 pub(super) struct Ground {
@@ -68,8 +65,8 @@ impl Ground {
     /// Bytes of IP packets that left the client, by SCION and by the internet.
     fn sent(&self) -> Result<u64, LabError> {
         let mut sent = self.internet.sent().bytes_out;
-        for (link, plan) in self.net.links().iter().zip(&self.net.topology().links) {
-            if let Some(end) = plan.ends.iter().position(|&end| self.place.is_client(end)) {
+        for (link, plan) in self.net.links.iter().zip(&self.net.topology.links) {
+            if let Some(end) = plan.ends.iter().position(|end| end.to_string() == self.place.ends[0]) {
                 sent += link.counters()?[end].bytes_out;
             }
         }
@@ -79,7 +76,6 @@ impl Ground {
 
 impl Bench {
     /// The run.
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
     pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, bytes) = (Candidate::of(series.contender)?, bytes(&series.workload)?);
@@ -87,20 +83,22 @@ impl Bench {
         let ground = self.ground()?;
         let before = ground.sent()?;
         let (sent, choice) = match candidate {
-            Candidate::Shim(select, beside) => ground.by_shims(&self.hawser, count, select, beside, bytes)?,
-            Candidate::Quinn => (ground.by_quinn(&self.hawser, bytes)?, None),
+            Candidate::Shim(select, side) => ground.by_shims(&self.hawser, count, select, side, bytes)?,
+            Candidate::Quinn => {
+                let ends = [&ground.client, &ground.server];
+                (files::by_quinn(&self.hawser, ends, &ground.paths, bytes)?, None)
+            }
             Candidate::Hawser(select) => (ground.by_portals(&self.hawser, count, select, bytes)?, None),
             Candidate::Internet => {
                 let ends = [&ground.client.namespace, &ground.server.namespace];
                 (files::by_tcp(&self.hawser, ends, INTERNET_SERVER.into(), false, bytes)?, None)
             }
         };
-        let wire = (ground.sent()? - before) as f64;
-        let throughput = wire * BITS / sent.seconds / MEGA;
+        let wire = ground.sent()? - before;
         let mut findings = Findings::named([
             ("goodput_mbps", sent.mbps()),
-            ("throughput_mbps", throughput),
-            ("overhead_percent", (wire / bytes as f64 - 1.0) * 100.0),
+            ("throughput_mbps", mbps(wire, sent.seconds)),
+            ("overhead_percent", (wire as f64 / bytes as f64 - 1.0) * 100.0),
         ]);
         if let Some(choice) = choice {
             findings.add(choice.findings(Choice::best(&ground.paths, usize::from(count))));
@@ -116,15 +114,10 @@ impl Ground {
         hawser: &Path,
         count: u8,
         select: Criterion,
-        beside: Beside,
+        side: Option<&str>,
         bytes: u64,
-    ) -> Result<(Sent, Option<Choice>), LabError> {
+    ) -> Result<(Count, Option<Choice>), LabError> {
         let mut plan = ShimPlan::between(self.place.ends, count, select);
-        let side = match beside {
-            Beside::Nothing => None,
-            Beside::Main => Some("subflows"),
-            Beside::Subflow => Some("main"),
-        };
         if let Some(side) = side {
             let end = EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, crate::shim::PORT));
             plan.client =
@@ -143,21 +136,14 @@ impl Ground {
         })
     }
 
-    /// By the best path: the shortest.
-    fn by_quinn(&self, hawser: &Path, bytes: u64) -> Result<Sent, LabError> {
-        let best = listed(&self.paths).first().map(|&index| &self.paths[index]);
-        let path = best.ok_or_else(|| LabError::NoFigure { figure: "quinn", reason: "there is no path".to_owned() })?;
-        files::by_quinn(hawser, [&self.client, &self.server], path, bytes)
-    }
-
     /// Through a tunnel that is bonded over this many paths.
-    fn by_portals(&self, hawser: &Path, count: u8, select: Criterion, bytes: u64) -> Result<Sent, LabError> {
+    fn by_portals(&self, hawser: &Path, count: u8, select: Criterion, bytes: u64) -> Result<Count, LabError> {
         let lines = format!("daemon = \"{}\"\npaths = {count}\nselect = \"{select}\"\n", self.client.daemon);
         let scion = Some(EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, PORT)));
         let links = link_section("eth0", "scion", &lines);
         let ends = [&self.client.namespace, &self.server.namespace];
-        let plain = Site::plain(ends[0], ends[1], self.server.address, links, usize::from(count));
-        let _portals = Portals::join(hawser, &Site { scion, ..plain })?;
+        let plain = Site::plain(self.server.address, links, usize::from(count));
+        let _portals = Portals::join(hawser, ends, &Site { scion, ..plain })?;
         files::by_tcp(hawser, ends, parsed(REMOTE_TUN).addr(), false, bytes)
     }
 }

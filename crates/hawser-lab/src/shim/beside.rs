@@ -9,7 +9,7 @@ use crate::error::LabError;
 use crate::localnet::Host;
 
 /// The client's ordinary address (RFC 5737).
-pub const INTERNET_CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+const INTERNET_CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 /// The server's.
 pub const INTERNET_SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Their interface.
@@ -21,9 +21,6 @@ pub struct Beside(EmulatedLink);
 
 impl Beside {
     /// Between two hosts, the same both ways.
-    ///
-    /// # Errors
-    /// Where there is no root.
     pub fn join(client: &Host, server: &Host, way: &Direction) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let end = |host: &Host, address: Ipv4Addr| End::new(&host.namespace, INTERFACE, &[&format!("{address}/24")]);
@@ -32,7 +29,6 @@ impl Beside {
     }
 
     /// What the client has sent by it.
-    #[must_use]
     pub fn sent(&self) -> Counters {
         self.0.counters(Way::BOTH[0])
     }

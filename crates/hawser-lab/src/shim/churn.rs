@@ -63,9 +63,7 @@ pub struct Churned {
 struct Turn {
     begun: Instant,
     next: AtomicU64,
-    done: AtomicU64,
-    failed: AtomicU64,
-    reason: Mutex<Option<String>>,
+    found: Mutex<Churned>,
 }
 
 /// The server's threads. Ended on drop.
@@ -78,19 +76,10 @@ struct Server {
 type Accepted = Arc<Mutex<Receiver<Socket>>>;
 
 impl Churn {
-    /// Steps 1 to 3.
-    ///
-    /// # Errors
-    /// Where the server cannot listen, or threads cannot start; connections that fail are a finding.
+    /// Steps 1 to 3. Connections that fail are a finding.
     pub fn run(&self) -> Result<Churned, LabError> {
         let _server = self.serve()?;
-        let turn = Arc::new(Turn {
-            begun: Instant::now(),
-            next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            reason: Mutex::new(None),
-        });
+        let turn = Arc::new(Turn { begun: Instant::now(), next: AtomicU64::new(0), found: Mutex::default() });
         let thread = |number: usize| {
             let (plan, turn) = (self.clone(), Arc::clone(&turn));
             self.client.spawn_thread(&format!("churn{number}"), move || plan.take_turns(&turn))
@@ -98,22 +87,21 @@ impl Churn {
         let threads: Vec<JoinHandle<()>> = (0..THREADS).map(thread).collect::<Result<_, _>>()?;
         for thread in threads {
             if thread.join().is_err() {
-                return Err(failed("open connections", io::Error::other("a thread panicked")));
+                return Err(LabError::system("open connections", io::Error::other("a thread panicked")));
             }
         }
-        let reason = turn.reason.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-        let [done, failed] = [&turn.done, &turn.failed].map(|count| count.load(Ordering::Acquire));
-        Ok(Churned { done, failed, reason, seconds: turn.begun.elapsed().as_secs_f64() })
+        let found = turn.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        Ok(Churned { seconds: turn.begun.elapsed().as_secs_f64(), ..found })
     }
 
     /// Step 1.
     fn serve(&self) -> Result<Server, LabError> {
-        let listen = || {
+        let listen = || -> io::Result<Socket> {
             let socket = STREAM.listen(self.address)?;
             socket.set_nonblocking(true)?;
             Ok(socket)
         };
-        let listener = self.server.run(listen)?.map_err(|error| failed("listen", error))?;
+        let listener = self.server.run(listen)?.map_err(|error| LabError::system("listen", error))?;
         let mut server = Server { over: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let (give, accepted) = channel();
         let accepted: Accepted = Arc::new(Mutex::new(accepted));
@@ -142,14 +130,15 @@ impl Churn {
             }
             let due = Duration::from_secs_f64(number as f64 / f64::from(self.per_second));
             std::thread::sleep(due.saturating_sub(turn.begun.elapsed()));
-            match self.ask() {
-                Ok(()) => turn.done.fetch_add(1, Ordering::AcqRel),
+            let asked = self.ask();
+            let mut found = turn.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            match asked {
+                Ok(()) => found.done += 1,
                 Err(error) => {
-                    let mut reason = turn.reason.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                    reason.get_or_insert_with(|| error.to_string());
-                    turn.failed.fetch_add(1, Ordering::AcqRel)
+                    found.failed += 1;
+                    found.reason.get_or_insert_with(|| error.to_string());
                 }
-            };
+            }
         }
     }
 
@@ -203,10 +192,6 @@ impl Drop for Server {
             let _ = thread.join();
         }
     }
-}
-
-fn failed(action: &str, error: io::Error) -> LabError {
-    LabError::system(action, error)
 }
 
 #[cfg(test)]

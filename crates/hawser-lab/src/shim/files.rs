@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use hawser_scion::select::listed;
 use hawser_scion::{EndpointAddr, Path as ScionPath};
 use hawser_wire::Namespace;
 
@@ -20,9 +21,6 @@ use crate::scion_bench::memory::MemoryFile;
 use crate::scion_bench::worker::Worker;
 use crate::text::hex;
 
-/// Bits of a byte, and a Mbit/s.
-const BITS: f64 = 8.0;
-const MEGA: f64 = 1e6;
 /// How long an end may take to start, and to tell what it counted.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The slowest that a file may be sent, in bytes a second: 1 Mbit/s.
@@ -37,34 +35,13 @@ const UPGRADE: [&str; 2] = ["shim", "run"];
 /// This executable's command for the ends.
 const END: [&str; 2] = ["scion", "blast"];
 
-/// A file sent. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sent {
-    /// Of the file, in bytes.
-    pub bytes: u64,
-    /// From the sender's first step to the receiver's last byte.
-    pub seconds: f64,
-}
-
-impl Sent {
-    /// The file's bits over the time it took.
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one file")]
-    pub fn mbps(self) -> f64 {
-        self.bytes as f64 * BITS / self.seconds / MEGA
-    }
-}
-
-/// One end. Plain data.
-struct End<'a> {
-    namespace: &'a Namespace,
-    task: &'static str,
-    words: Vec<String>,
-}
+/// One end: where it is, and what it is told to do.
+type End<'a> = (&'a Namespace, Vec<String>);
 
 /// Through the shims, from client to server: by MPTCP.
-pub(crate) fn through_shims(pair: &ShimPair, bytes: u64) -> Result<Sent, LabError> {
+pub(crate) fn through_shims(pair: &ShimPair, bytes: u64) -> Result<Count, LabError> {
     let (client, server) = (pair.client.namespace(), pair.server.namespace());
-    by_tcp(pair.client.program(), [client, server], pair.server.address().into(), true, bytes)
+    by_tcp(&pair.client.program, [client, server], pair.server.address().into(), true, bytes)
 }
 
 /// By TCP to an address of the server, or by MPTCP.
@@ -74,34 +51,32 @@ pub(crate) fn by_tcp(
     address: IpAddr,
     is_mptcp: bool,
     bytes: u64,
-) -> Result<Sent, LabError> {
+) -> Result<Count, LabError> {
     // Streams know no ISD-AS: whichever stands there is passed over.
     let end = EndpointAddr { isd_as: hawser_scion::IsdAs::default(), host: SocketAddr::new(address, TCP_PORT) };
-    let sender = End {
-        namespace: client,
-        task: "send-stream",
-        words: vec![format!("--local={end}"), format!("--remote={end}")],
-    };
-    let receiver = End { namespace: server, task: "receive-stream", words: vec![format!("--local={end}")] };
+    let local = format!("--local={end}");
+    let sender = (client, vec!["send-stream".to_owned(), local.clone(), format!("--remote={end}")]);
+    let receiver = (server, vec!["receive-stream".to_owned(), local]);
     let before: &[&str] = if is_mptcp { &UPGRADE } else { &[] };
     together(program, before, &sender, &receiver, bytes)
 }
 
-/// By quinn over one path.
+/// By quinn over the best of the paths that are known: the shortest.
 pub(crate) fn by_quinn(
     program: &Path,
     [client, server]: [&Host; 2],
-    path: &ScionPath,
+    known: &[ScionPath],
     bytes: u64,
-) -> Result<Sent, LabError> {
+) -> Result<Count, LabError> {
+    let best = listed(known).first().map(|&index| &known[index]);
+    let path = best.ok_or_else(|| LabError::NoFigure { figure: "quinn", reason: "there is no path".to_owned() })?;
     let end = |host: &Host| EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, QUIC_PORT));
     let (local, remote) = (end(client), end(server));
-    let mut words = vec![format!("--local={local}"), format!("--remote={remote}"), format!("--mtu={}", path.mtu)];
+    let mut words = vec!["send-file".to_owned(), format!("--local={local}"), format!("--remote={remote}")];
+    words.extend([format!("--mtu={}", path.mtu), format!("--path={}", hex(path.dataplane.as_bytes()))]);
     words.extend(path.next_hop.map(|router| format!("--next-hop={router}")));
-    words.push(format!("--path={}", hex(path.dataplane.as_bytes())));
-    let sender = End { namespace: &client.namespace, task: "send-file", words };
-    let receiver = End { namespace: &server.namespace, task: "receive-file", words: vec![format!("--local={remote}")] };
-    together(program, &[], &sender, &receiver, bytes)
+    let receiver = (&server.namespace, vec!["receive-file".to_owned(), format!("--local={remote}")]);
+    together(program, &[], &(&client.namespace, words), &receiver, bytes)
 }
 
 /// Steps 1 and 3.
@@ -111,30 +86,26 @@ fn together(
     sender: &End<'_>,
     receiver: &End<'_>,
     bytes: u64,
-) -> Result<Sent, LabError> {
+) -> Result<Count, LabError> {
     let (file, arrived) = (MemoryFile::random(bytes, SEED)?, MemoryFile::empty(bytes)?);
     let folder = Folder::new()?;
-    let start = |name, end: &End<'_>, file: &MemoryFile| {
+    let start = |name, (namespace, told): &End<'_>, file: &MemoryFile| {
         let mut words: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
         if !before.is_empty() {
             words.push(program.to_string_lossy().into_owned());
         }
         words.extend(END.map(str::to_owned));
-        words.push(end.task.to_owned());
-        words.extend(end.words.iter().cloned());
-        words.push(format!("--file={}", file.path().display()));
-        words.push(format!("--size={bytes}"));
-        Worker::start(name, end.namespace, program, &words, &folder)
+        words.extend_from_slice(told);
+        words.extend([format!("--file={}", file.path().display()), format!("--size={bytes}")]);
+        Worker::start(name, namespace, program, &words, &folder)
     };
     let mut taker = start("receiver", receiver, &arrived)?;
     taker.wait_ready(PATIENCE)?;
     let mut giver = start("sender", sender, &file)?;
     giver.wait_ready(PATIENCE)?;
     let time = PATIENCE + Duration::from_secs(bytes / SLOWEST);
-    let sent: Count = giver.finish(time)?;
+    let sent = giver.finish(time)?;
     taker.finish(PATIENCE)?;
-    if arrived.hash()? != file.hash()? {
-        return Err(LabError::NoFigure { figure: "file", reason: "another file arrived than was sent".to_owned() });
-    }
-    Ok(Sent { bytes, seconds: sent.seconds })
+    arrived.check(&file)?;
+    Ok(sent)
 }

@@ -13,9 +13,10 @@ mod pair;
 mod ways;
 mod wire;
 
-pub use beside::{Beside, INTERNET_CLIENT, INTERNET_SERVER};
-pub use churn::{Churn, Churned};
+pub(crate) use beside::{Beside, INTERNET_SERVER};
+pub(crate) use churn::Churn;
 pub(crate) use pair::PORT;
 pub use pair::{Shim, ShimPair, ShimPlan};
 pub use ways::Place;
-pub use wire::{Carried, Wire, scion_flow, scion_links};
+pub(crate) use wire::scion_flow;
+pub use wire::{Carried, Wire, scion_links};

@@ -5,7 +5,7 @@
 //! 3. Streams are made by the address that embeds the server's SCION address: no map is needed.
 //! 4. They are told to end (SIGTERM) when this drops, so that they undo what they set.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,12 +59,14 @@ pub struct ShimPair {
 #[derive(Debug)]
 pub struct Shim {
     // The process goes before the folder with what it reads.
-    process: Process,
-    config: PathBuf,
+    pub(crate) process: Process,
     socket: PathBuf,
-    host: Host,
-    end: ShimEnd,
-    program: PathBuf,
+    /// The host.
+    pub host: Host,
+    /// Its place in SCION.
+    pub(crate) end: ShimEnd,
+    /// The `hawser` executable.
+    pub(super) program: PathBuf,
     _folder: Folder,
 }
 
@@ -94,8 +96,7 @@ impl ShimPair {
     }
 
     /// Step 3: streams of MPTCP with CUBIC from client to server, or back.
-    #[must_use]
-    pub fn flows(&self, towards: Towards, count: usize) -> Flows {
+    pub(crate) fn flows(&self, towards: Towards, count: usize) -> Flows {
         Flows {
             client: self.client.namespace().clone(),
             server: self.server.namespace().clone(),
@@ -107,10 +108,7 @@ impl ShimPair {
     }
 
     /// Waits until a connection of the client has this many established flows; gives it.
-    ///
-    /// # Errors
-    /// Where none has in time: with what the client's shim says of them.
-    pub fn wait_flows(&self, flows: usize) -> Result<ConnectionStatus, LabError> {
+    pub(crate) fn wait_flows(&self, flows: usize) -> Result<ConnectionStatus, LabError> {
         let mut counts: Vec<usize> = Vec::new();
         let whole = until(PATIENCE, GLANCE, || {
             let connections = self.client.connections();
@@ -144,12 +142,12 @@ impl Shim {
             host.daemon,
             socket.display()
         );
-        std::fs::write(&config, text)
-            .map_err(|error| LabError::system(format!("write configuration of the {name}"), error))?;
+        let written = std::fs::write(&config, text);
+        written.map_err(|error| LabError::system(format!("write configuration of the {name}"), error))?;
         let arguments = ["shim", "-c", &config.to_string_lossy()];
         let process = Process::start(name, &host.namespace, program, &arguments, &folder)?;
         let (host, program) = (host.clone(), program.to_owned());
-        Ok(Self { process, config, socket, host, end, program, _folder: folder })
+        Ok(Self { process, socket, host, end, program, _folder: folder })
     }
 
     /// Step 2.
@@ -165,28 +163,10 @@ impl Shim {
         &self.host.namespace
     }
 
-    /// The host.
-    #[must_use]
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
-    /// Its place in SCION.
-    #[must_use]
-    pub fn end(&self) -> ShimEnd {
-        self.end
-    }
-
     /// At which address its host's servers are reached.
     #[must_use]
     pub fn address(&self) -> Ipv6Addr {
         Surrogate { end: self.end, interface: InterfaceIndex::INGRESS }.address()
-    }
-
-    /// The address of one of its interfaces.
-    #[must_use]
-    pub fn address_of(&self, interface: InterfaceIndex) -> IpAddr {
-        Surrogate { end: self.end, interface }.address().into()
     }
 
     /// What it says; none while it does not answer.
@@ -203,32 +183,9 @@ impl Shim {
         connections.into_iter().filter(|connection| connection.role == ShimRole::Client).collect()
     }
 
-    /// Its configuration.
-    #[must_use]
-    pub fn config(&self) -> &Path {
-        &self.config
-    }
-
-    /// Its control socket.
-    #[must_use]
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
-    /// The `hawser` executable.
-    #[must_use]
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
     /// What it said.
     #[must_use]
     pub fn log(&self) -> String {
         self.process.log()
-    }
-
-    /// Its process.
-    pub(crate) fn process(&self) -> &Process {
-        &self.process
     }
 }

@@ -1,6 +1,5 @@
 //! The networks that the shim is measured in.
 
-use hawser_scion::IsdAs;
 use hawser_wire::Direction;
 
 use crate::error::LabError;
@@ -35,32 +34,18 @@ impl Place {
     }
 
     /// Two ISDs and three paths: the two faster ones share a link.
-    ///
-    /// # Errors
-    /// Never: the network comes along.
-    pub fn sharing() -> Result<Self, LabError> {
+    pub(crate) fn sharing() -> Result<Self, LabError> {
         Ok(Self { topology: parsed(SHARING, None)?, ends: ["1-ff00:0:110", "2-ff00:0:210"] })
     }
 
     /// One path, up and down: the client's line is a plain veth.
-    ///
-    /// # Errors
-    /// Never: the network comes along.
-    pub fn three_hops() -> Result<Self, LabError> {
+    pub(crate) fn three_hops() -> Result<Self, LabError> {
         Ok(Self { topology: parsed(THREE_HOPS, None)?, ends: ["1-ff00:0:111", "1-ff00:0:112"] })
     }
 
     /// Six ASes in two ISDs, 24 paths.
-    ///
-    /// # Errors
-    /// Never: the network comes along.
-    pub fn shila() -> Result<Self, LabError> {
+    pub(crate) fn shila() -> Result<Self, LabError> {
         Ok(Self { topology: parsed(SHILA, None)?, ends: ["1-ff00:0:111", "2-ff00:0:211"] })
-    }
-
-    /// The AS of the client, or of the server.
-    pub(crate) fn is_client(&self, isd_as: IsdAs) -> bool {
-        isd_as.to_string() == self.ends[0]
     }
 }
 

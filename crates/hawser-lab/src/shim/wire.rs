@@ -7,18 +7,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use hawser_scion::packet::{Upper, parse, protocol};
 
 /// A pcap file's header, and that before each frame; where the frame's length stands in it. Source: pcap-savefile(5).
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 const CAPTURED_LEN: usize = 8;
-/// An Ethernet header, and what it calls IPv4. Source: RFC 894.
-const ETHERNET: usize = 14;
-const IPV4: [u8; 2] = [8, 0];
-/// A UDP header; its number in IPv4. Source: RFC 768.
-const UDP_HEADER: usize = 8;
-const UDP: u8 = 17;
 
 /// What SCION carries. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +34,6 @@ pub struct Wire {
 }
 
 /// What went from one SCION host to another, by the capture file of a router on the way: what the first link carried.
-#[must_use]
 pub fn scion_flow(pcap: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Wire {
     scion_links(pcap, from, to, carried).into_values().max().unwrap_or_default()
 }
@@ -48,12 +42,10 @@ pub fn scion_flow(pcap: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Wi
 #[must_use]
 pub fn scion_links(pcap: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> {
     let mut links: BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> = BTreeMap::new();
-    for packet in frames(pcap).filter_map(ipv4) {
-        if let Some(outer) = outer_of(packet, from, to, carried) {
-            let link = links.entry(outer).or_default();
-            link.packets += 1;
-            link.ip_bytes += packet.len() as u64;
-        }
+    for (outer, ip_bytes) in frames(pcap).filter_map(|frame| outer_of(frame, from, to, carried)) {
+        let link = links.entry(outer).or_default();
+        link.packets += 1;
+        link.ip_bytes += u64::from(ip_bytes);
     }
     links
 }
@@ -69,29 +61,22 @@ fn frames(pcap: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The IPv4 packet of a frame, without what fills a short frame up.
-fn ipv4(frame: &[u8]) -> Option<&[u8]> {
-    let packet = frame.get(ETHERNET..).filter(|_| frame[12..14] == IPV4)?;
-    let len = u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]);
-    packet.get(..usize::from(len))
-}
-
-/// The outer addresses, where it is a packet of the flow.
-fn outer_of(packet: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Option<(Ipv4Addr, Ipv4Addr)> {
-    let header = usize::from(packet.first()? & 0xf) * 4;
-    let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
-    let payload = packet.get(header + UDP_HEADER..).filter(|_| packet[9] == UDP)?;
-    let scion = parse(payload).ok()?;
+/// The outer addresses and the bytes of the IP packet in a frame, where it is one of the flow.
+fn outer_of(frame: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Option<((Ipv4Addr, Ipv4Addr), u16)> {
+    let SlicedPacket { net, transport, .. } = SlicedPacket::from_ethernet(frame).ok()?;
+    let (Some(NetSlice::Ipv4(outer)), Some(TransportSlice::Udp(udp))) = (net, transport) else { return None };
+    let (outer, scion) = (outer.header().to_header(), parse(udp.payload()).ok()?);
     let is_carried = match carried {
         Carried::Udp => matches!(scion.upper(), Upper::Udp(_)),
         Carried::Tcp => scion.upper() == Upper::Other(protocol::TCP),
     };
     let is_ours = scion.source().1 == from && scion.destination().1 == to && is_carried;
-    is_ours.then_some((address(12)?, address(16)?))
+    is_ours.then(|| ((outer.source.into(), outer.destination.into()), outer.total_len))
 }
 
 #[cfg(test)]
 mod tests {
+    use etherparse::{Ethernet2Header, PacketBuilder};
     use hawser_scion::packet::{FlowId, Template};
     use hawser_scion::{Dataplane, EndpointAddr};
 
@@ -106,13 +91,10 @@ mod tests {
         let template = Template::new(from, to, &Dataplane::Empty, FlowId::default()).expect("a template");
         let mut scion = vec![0; template.headroom() + payload];
         template.finish(&mut scion);
-        let mut frame = vec![0; 12];
-        frame.extend(IPV4);
-        let len = (20 + UDP_HEADER + scion.len()) as u16;
-        let [high, low] = len.to_be_bytes();
-        frame.extend([0x45, 0, high, low, 0, 0, 0, 0, 64, UDP, 0, 0, 10, 0, 0, outer[0], 10, 0, 0, outer[1]]);
-        frame.extend([0; UDP_HEADER]);
-        frame.extend(scion);
+        let [source, destination] = outer.map(|last| [10, 0, 0, last]);
+        let carrier = PacketBuilder::ethernet2([0; 6], [0; 6]).ipv4(source, destination, 64).udp(0, 0);
+        let mut frame = Vec::new();
+        carrier.write(&mut frame, &scion).expect("a vector takes all");
         frame
     }
 
@@ -134,7 +116,7 @@ mod tests {
         padded.extend([0; 7]);
         let frames =
             [whole.clone(), frame(there, [2, 3], 100), padded, frame([SERVER, CLIENT], [3, 2], 900), vec![0; 60]];
-        let of = |frame: &[u8]| (frame.len() - ETHERNET) as u64;
+        let of = |frame: &[u8]| (frame.len() - Ethernet2Header::LEN) as u64;
         let expected = Wire { packets: 2, ip_bytes: 2 * of(&whole) - 99 };
         let [from, to] = ["10.111.0.10", "10.112.0.10"].map(|host| host.parse().expect("an address"));
         assert_eq!(scion_flow(&pcap(&frames), from, to, Carried::Udp), expected);

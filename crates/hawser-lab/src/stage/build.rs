@@ -3,7 +3,7 @@
 //! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
 //! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core. Without
 //!    routers the emulated link leads to the remote end itself.
-//! 3. Bystanders (`bystander`); routes and rules (`routes`), translation (`nat`).
+//! 3. Bystanders; routes and rules (`routes`), translation (`nat`).
 //! 4. Absent links go down.
 
 use std::collections::BTreeMap;
@@ -11,14 +11,15 @@ use std::sync::Mutex;
 
 use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, Way, veth};
 
+use super::ip::batch;
 use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint, link_local};
-use super::{Ends, Layout, LinkState, Stage, StageLink, State, nat, number};
+use super::{Bystander, Ends, LinkState, Stage, StageLink, nat, number};
 use crate::cleanup;
 use crate::error::LabError;
 use crate::scenario::{Case, LinkPlan, Network};
 
 /// An Ethernet packet. Source: RFC 894.
-pub(super) const MTU: u32 = 1500;
+const MTU: u32 = 1500;
 /// The interface towards client or server, at either end.
 const LAN: &str = "lan0";
 /// The router's interface towards the remote end.
@@ -44,14 +45,12 @@ impl Stage {
         let mut stage = Self::hosts(network)?;
         stage.set_kernels(case)?;
         let mut media = Media::new();
-        for (index, plan) in case.links.iter().enumerate() {
-            let ways = stage.steady(index, ways(plan, index, seed, &mut media), network.backend);
-            stage.add_link(index, plan, ways, network.backend)?;
-        }
-        for (place, plan) in case.bystanders.iter().enumerate() {
-            let index = case.links.len() + place;
-            let ways = stage.steady(index, ways(plan, index, seed, &mut media), network.backend);
-            stage.add_bystander(index, plan, ways, network.backend)?;
+        for (index, plan) in case.links.iter().chain(&case.bystanders).enumerate() {
+            let ways = stage.steady(index, ways(plan, index, seed, &mut media));
+            match index < case.links.len() {
+                true => stage.add_link(index, plan, ways)?,
+                false => stage.add_bystander(index, plan, ways)?,
+            }
         }
         if !network.lan && !stage.links.is_empty() {
             stage.hosts = stage.ends_of(0);
@@ -95,8 +94,6 @@ impl Stage {
             core.set_forwarding(true)?;
         }
         let of = |net: Net| net.address(network.inner, END);
-        let Network { outer, lan, nat, routers, .. } = *network;
-        let layout = Layout { outer, lan, nat, routers, core };
         Ok(Self {
             links: Vec::new(),
             bystanders: Vec::new(),
@@ -108,8 +105,9 @@ impl Stage {
             endpoint: endpoint(network.outer),
             inner: network.inner,
             hosts: Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) },
-            layout,
-            state: Mutex::new(State { links: Vec::new(), forwarding: None }),
+            network: network.clone(),
+            core,
+            state: Mutex::default(),
             turn: Mutex::default(),
         })
     }
@@ -120,12 +118,10 @@ impl Stage {
             give_buffers(host)?;
         }
         for (key, value) in &case.sysctls {
-            match key.split_once(':') {
-                Some(("client", key)) => self.client.set_sysctl(key, value)?,
-                Some(("server", key)) => self.server.set_sysctl(key, value)?,
-                _ => {
-                    self.client.set_sysctl(key, value)?;
-                    self.server.set_sysctl(key, value)?;
+            let (of, key) = key.split_once(':').unwrap_or(("", key));
+            for (name, host) in [("client", &self.client), ("server", &self.server)] {
+                if of.is_empty() || of == name {
+                    host.set_sysctl(key, value)?;
                 }
             }
         }
@@ -134,10 +130,10 @@ impl Stage {
 
     /// A recorded link has its mean rate until the recording begins, so that whoever comes up first finds what all
     /// find.
-    fn steady(&mut self, link: usize, mut ways: [Direction; 2], backend: Backend) -> [Direction; 2] {
+    fn steady(&mut self, link: usize, mut ways: [Direction; 2]) -> [Direction; 2] {
         for (way, direction) in Way::BOTH.into_iter().zip(&mut ways) {
             // What cannot be replayed is refused as the link is made.
-            if backend == Backend::Thread && direction.medium.is_none() {
+            if self.network.backend == Backend::Thread && direction.medium.is_none() {
                 let mean = direction.mean_rate();
                 if let Some(trace) = direction.trace.take() {
                     direction.rate = mean;
@@ -149,22 +145,17 @@ impl Stage {
     }
 
     /// Step 2.
-    fn add_link(
-        &mut self,
-        index: usize,
-        plan: &LinkPlan,
-        [a_to_b, b_to_a]: [Direction; 2],
-        backend: Backend,
-    ) -> Result<(), LabError> {
-        let (name, number, outer) = (&plan.name, number(index), self.layout.outer);
-        let router = if self.layout.routers { Self::router()? } else { self.remote.clone() };
+    fn add_link(&mut self, index: usize, plan: &LinkPlan, [a_to_b, b_to_a]: [Direction; 2]) -> Result<(), LabError> {
+        let Network { outer, backend, routers, .. } = self.network;
+        let (name, number) = (&plan.name, number(index));
+        let router = if routers { Self::router()? } else { self.remote.clone() };
         let (a, b) = (end(&self.local, name, Net::Access(number), END), end(&router, name, Net::Access(number), NEAR));
         let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
         // So that an address that was added stays when the first one goes.
         self.local.set_sysctl(&format!("ipv4/conf/{name}/promote_secondaries"), "1")?;
         let near = wire_end(&router, UPLINK, Net::Uplink(number), NEAR);
-        let far_net = match &self.layout.core {
-            _ if !self.layout.routers => None,
+        let far_net = match &self.core {
+            _ if !routers => None,
             None => {
                 veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
                 None
@@ -176,7 +167,7 @@ impl Stage {
                 Some(Net::Server(number))
             }
         };
-        if self.layout.nat {
+        if self.network.nat {
             nat::translate(&router, 0)?;
         }
         self.links.push(StageLink {
@@ -185,11 +176,35 @@ impl Stage {
             link,
             router,
             address: Net::Access(number).address(outer, END),
-            gateway: Net::Access(number).address(outer, NEAR),
             far_address: far_net.map_or(endpoint(outer), |net| net.address(outer, END)),
             far_interface: name.clone(),
         });
         self.state().links.push(LinkState { up: true, host: END, rebound: 0, stalled: None });
+        Ok(())
+    }
+
+    /// Step 3: a host beside the client has one link to the remote end, or to the core before it, and no router of its
+    /// own. `index` counts on after the links.
+    fn add_bystander(&mut self, index: usize, plan: &LinkPlan, ways: [Direction; 2]) -> Result<(), LabError> {
+        let (name, net) = (plan.name.clone(), Net::Access(number(index)));
+        let host = Namespace::new("beside")?;
+        accept_every_way(&host)?;
+        give_buffers(&host)?;
+        let far = self.core.as_ref().unwrap_or(&self.remote);
+        let (a, b) = (end(&host, &name, net, END), end(far, &name, net, NEAR));
+        let ([a_to_b, b_to_a], backend) = (ways, self.network.backend);
+        let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
+        for family in FAMILIES {
+            host.add_default_route(net.address(family, NEAR))?;
+            if self.core.is_some() {
+                let gateway = self.far_gateway(0, family);
+                let by = format!("via {gateway} dev {} src {}", self.links[0].far_interface, endpoint(family));
+                batch(&self.remote, &[format!("route replace {} {by}", net.prefix(family))])?;
+            }
+        }
+        let server = if self.network.lan { self.hosts.server } else { endpoint(self.inner) };
+        let ends = Ends { client: net.address(self.inner, END), server };
+        self.bystanders.push(Bystander { link, name, host, ends });
         Ok(())
     }
 
@@ -208,7 +223,7 @@ impl Stage {
     pub fn ends_of(&self, link: usize) -> Ends {
         let host = self.state().links[link].host;
         let client = Net::Access(number(link)).address(self.inner, host);
-        let server = match self.layout.core {
+        let server = match self.core {
             Some(_) => Net::Server(number(link)).address(self.inner, END),
             None => endpoint(self.inner),
         };
@@ -227,13 +242,13 @@ pub(super) fn core_down(index: usize) -> String {
 }
 
 /// An end with the same host part in both families.
-pub(super) fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
+fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
     let addresses = FAMILIES.map(|family| net.interface(family, host));
     End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: addresses.into() }
 }
 
 /// Makes room for what is in flight.
-pub(super) fn give_buffers(host: &Namespace) -> Result<(), LabError> {
+fn give_buffers(host: &Namespace) -> Result<(), LabError> {
     host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
     Ok(host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?)
 }
@@ -247,7 +262,7 @@ fn wire_end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
 }
 
 /// Answers may come by another link than what they answer.
-pub(super) fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
+fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
     namespace.set_rp_filter("all", RpFilter::Off)?;
     Ok(namespace.set_rp_filter("default", RpFilter::Off)?)
 }

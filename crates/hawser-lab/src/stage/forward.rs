@@ -8,7 +8,6 @@ use super::ip::{batch, batch_where_there};
 use super::numbering::{END, NEAR, Net};
 use super::{Ends, Stage, number};
 use crate::error::LabError;
-use crate::scenario::Family;
 
 /// How several links carry what is forwarded. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +32,13 @@ impl Stage {
     /// # Panics
     /// Where there is no such link, or none is named.
     pub fn forward_over(&self, links: &[usize], how: Forward) -> Result<Ends, LabError> {
-        assert!(
-            !links.is_empty() && links.iter().all(|&link| link < self.links.len()),
-            "links of the stage: {links:?}"
-        );
+        let is_there = |&link: &usize| link < self.links.len();
+        assert!(!links.is_empty() && links.iter().all(is_there), "links of the stage: {links:?}");
         let _turn = self.turn();
-        if let ([link], false) = (links, self.layout.lan) {
+        if let ([link], false) = (links, self.network.lan) {
             return Ok(self.ends_of(*link));
         }
-        for end in [&self.local, &self.remote] {
-            set_policy(end, if how == Forward::Flows { BY_PORTS } else { BY_ADDRESSES })?;
-        }
+        self.set_policy(if how == Forward::Flows { BY_PORTS } else { BY_ADDRESSES })?;
         self.state().forwarding = Some((links.to_vec(), how));
         self.route_forwarding()?;
         let of = |net: Net| net.address(self.inner, END);
@@ -59,9 +54,7 @@ impl Stage {
         if self.state().forwarding.take().is_none() {
             return Ok(());
         }
-        for end in [&self.local, &self.remote] {
-            set_policy(end, BY_ADDRESSES)?;
-        }
+        self.set_policy(BY_ADDRESSES)?;
         self.remove_forwarding()
     }
 
@@ -84,11 +77,12 @@ impl Stage {
         let family = self.inner;
         let (mut there, mut back) = (String::new(), String::new());
         for &link in links {
-            let StageWays { gateway, interface, far_gateway, far_interface } = self.ways(link, family);
+            let (gateway, interface) = (Net::Access(number(link)).address(family, NEAR), &self.links[link].name);
             there += &format!(" nexthop via {gateway} dev {interface}");
-            back += &format!(" nexthop via {far_gateway} dev {far_interface}");
+            let (gateway, interface) = (self.far_gateway(link, family), &self.links[link].far_interface);
+            back += &format!(" nexthop via {gateway} dev {interface}");
         }
-        let source = |net: Net| match self.layout.lan {
+        let source = |net: Net| match self.network.lan {
             true => String::new(),
             false => format!(" src {}", net.address(family, END)),
         };
@@ -98,33 +92,18 @@ impl Stage {
     }
 
     fn remove_forwarding(&self) -> Result<(), LabError> {
-        let family = self.inner;
         for (end, hosts) in [(&self.local, Net::ServerHosts), (&self.remote, Net::ClientHosts)] {
             // It has gone already where the last interface did.
-            batch_where_there(end, &[format!("route del {}", hosts.prefix(family))])?;
+            batch_where_there(end, &[format!("route del {}", hosts.prefix(self.inner))])?;
         }
         Ok(())
     }
 
-    fn ways(&self, link: usize, family: Family) -> StageWays<'_> {
-        StageWays {
-            gateway: Net::Access(number(link)).address(family, NEAR),
-            interface: &self.links[link].name,
-            far_gateway: self.far_gateway(link, family),
-            far_interface: &self.links[link].far_interface,
+    fn set_policy(&self, policy: &str) -> Result<(), LabError> {
+        for end in [&self.local, &self.remote] {
+            end.set_sysctl("ipv4/fib_multipath_hash_policy", policy)?;
+            end.set_sysctl("ipv6/fib_multipath_hash_policy", policy)?;
         }
+        Ok(())
     }
-}
-
-/// How a link is reached from either end. Plain data.
-struct StageWays<'a> {
-    gateway: std::net::IpAddr,
-    interface: &'a str,
-    far_gateway: std::net::IpAddr,
-    far_interface: &'a str,
-}
-
-fn set_policy(end: &hawser_wire::Namespace, policy: &str) -> Result<(), LabError> {
-    end.set_sysctl("ipv4/fib_multipath_hash_policy", policy)?;
-    Ok(end.set_sysctl("ipv6/fib_multipath_hash_policy", policy)?)
 }

@@ -33,21 +33,21 @@ impl Halt {
 
     /// Step 1.
     pub(super) fn stop(&mut self, end: TunnelEnd) -> Result<(), LabError> {
-        let own = self.at(end)?;
+        let own = self.at(end, "stop")?;
         self.stopped.extend(&own);
         signal(&own, Signal::STOP, end)
     }
 
     /// Step 2.
     pub(super) fn go_on(&mut self, end: TunnelEnd) -> Result<(), LabError> {
-        let own = self.at(end)?;
+        let own = self.at(end, "continue")?;
         self.stopped.retain(|pid| !own.contains(pid));
         signal(&own, Signal::CONT, end)
     }
 
     /// Step 3.
     pub(super) fn kill(&mut self, end: TunnelEnd) -> Result<(), LabError> {
-        signal(&self.at(end)?, Signal::KILL, end)
+        signal(&self.at(end, "kill")?, Signal::KILL, end)
     }
 
     /// Step 3.
@@ -64,7 +64,6 @@ impl Halt {
     }
 
     /// Step 4.
-    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
     pub(super) fn finish(&mut self) -> Result<Findings, LabError> {
         let Some((attack, begun, before)) = self.attack.take() else { return Ok(Findings::default()) };
         let (dropped, seconds) = (self.dropped(), begun.elapsed().as_secs_f64());
@@ -79,8 +78,7 @@ impl Halt {
     /// Packets that the remote portal has dropped so far.
     fn dropped(&self) -> Result<u64, LabError> {
         let [_, remote] = self.portals()?.statuses();
-        let silent =
-            || LabError::system("ask the remote portal what it dropped", io::Error::from(io::ErrorKind::TimedOut));
+        let silent = || LabError::system("ask the remote portal what it dropped", io::ErrorKind::TimedOut);
         Ok(remote.ok_or_else(silent)?.drops.values().sum())
     }
 
@@ -89,12 +87,12 @@ impl Halt {
         self.portals.as_deref().ok_or_else(nobody)
     }
 
-    /// The programs at an end; there must be one.
-    fn at(&self, end: TunnelEnd) -> Result<Vec<Pid>, LabError> {
+    /// The programs at an end, to which this is done; there must be one.
+    fn at(&self, end: TunnelEnd, deed: &str) -> Result<Vec<Pid>, LabError> {
         let own = self.programs.iter().filter(|program| program.role == end.name());
         let own: Vec<Pid> = own.map(|program| program.pid).collect();
         if own.is_empty() {
-            let action = format!("stop or continue the {} program", end.name());
+            let action = format!("{deed} the {} program", end.name());
             return Err(LabError::system(action, io::Error::other("this contender has none there")));
         }
         Ok(own)
@@ -130,11 +128,8 @@ mod tests {
     /// A program that waits, and a halt that knows it as the local one.
     fn waiting() -> (Child, Halt) {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep is there");
-        let pid = Pid::from_child(&child);
-        (
-            child,
-            Halt { programs: vec![Program { role: "local", pid }], portals: None, stopped: Vec::new(), attack: None },
-        )
+        let programs = vec![Program { role: "local", pid: Pid::from_child(&child) }];
+        (child, Halt { programs, portals: None, stopped: Vec::new(), attack: None })
     }
 
     fn becomes(child: &Child, stopped: bool) {
@@ -172,8 +167,12 @@ mod tests {
     #[test]
     fn an_end_without_a_program_is_an_error() {
         let (mut child, mut halt) = waiting();
-        let error = halt.stop(TunnelEnd::Remote).expect_err("there is none").to_string();
-        assert!(error.contains("remote"), "{error}");
+        type Deed = fn(&mut Halt, TunnelEnd) -> Result<(), LabError>;
+        let deeds: [(Deed, &str); 3] = [(Halt::stop, "stop"), (Halt::go_on, "continue"), (Halt::kill, "kill")];
+        for (deed, word) in deeds {
+            let error = deed(&mut halt, TunnelEnd::Remote).expect_err("there is none").to_string();
+            assert_eq!(error, format!("{word} the remote program"));
+        }
         child.kill().expect("it runs");
         child.wait().expect("it ends");
     }

@@ -53,10 +53,7 @@ impl Stage {
     }
 
     /// Lets every recording begin now.
-    ///
-    /// # Errors
-    /// Where a link's thread has ended.
-    pub fn replay(&self) -> Result<(), LabError> {
+    pub(super) fn replay(&self) -> Result<(), LabError> {
         let bystanders = self.bystanders.iter().map(|bystander| &bystander.link);
         let links: Vec<_> = self.links.iter().map(|link| &link.link).chain(bystanders).collect();
         for (link, way, trace) in &self.recordings {
@@ -66,7 +63,7 @@ impl Stage {
     }
 
     fn demand(&self, link: &str) -> Result<usize, LabError> {
-        let missing = || LabError::system(format!("change link {link}"), io::Error::from(io::ErrorKind::NotFound));
+        let missing = || LabError::system(format!("change link {link}"), io::ErrorKind::NotFound);
         self.index(link).ok_or_else(missing)
     }
 
@@ -86,7 +83,8 @@ impl Stage {
         self.route_forwarding()
     }
 
-    /// Ends a black hole or a stall, after which a recording begins anew, and brings a link's interfaces up with the routes they had.
+    /// Ends a black hole or a stall, after which a recording begins anew, and brings a link's interfaces up with the
+    /// routes they had.
     ///
     /// # Errors
     /// Where an interface is gone, or a route is refused.
@@ -117,11 +115,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Gives a link other figures.
-    ///
-    /// # Errors
-    /// Where the link's thread has ended, or its backend cannot do it.
-    pub fn change(&self, link: usize, up: &Figures, down: &Figures) -> Result<(), LabError> {
+    /// Gives a link other figures; an error where its backend cannot do it.
+    fn change(&self, link: usize, up: &Figures, down: &Figures) -> Result<(), LabError> {
         let link = &self.links[link].link;
         link.set(Way::AToB, |way| up.apply(way))?;
         Ok(link.set(Way::BToA, |way| down.apply(way))?)
@@ -148,11 +143,8 @@ impl Stage {
     /// Forgets the translations of a link's router.
     fn rebind(&self, link: usize) -> Result<(), LabError> {
         let _turn = self.turn();
-        let rebound = {
-            let mut state = self.state();
-            state.links[link].rebound = state.links[link].rebound.wrapping_add(1);
-            state.links[link].rebound
-        };
+        let rebound = self.state().links[link].rebound.wrapping_add(1);
+        self.state().links[link].rebound = rebound;
         nat::rebind(&self.links[link].router, rebound)
     }
 }

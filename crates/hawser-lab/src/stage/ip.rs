@@ -11,38 +11,34 @@ use crate::scenario::Family;
 /// Runs commands of `ip`, one a line, as `route replace 10.0.0.0/8 via 10.1.0.1`; stops at the first that fails. It
 /// takes the family from the addresses.
 pub(super) fn batch(namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
-    if lines.is_empty() {
-        return Ok(());
-    }
-    let mut command = namespace.command("ip");
-    command.args(["-batch", "-"]);
-    feed(&format!("set routes in {}", namespace.name()), command, &format!("{}\n", lines.join("\n")))
+    run("set routes", &[], namespace, lines)
 }
 
 /// The same of rules, which do not tell their family.
 pub(super) fn batch_of(family: Family, namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
-    let option = match family {
-        Family::V4 => "-4",
-        Family::V6 => "-6",
-    };
-    let mut command = namespace.command("ip");
-    command.args([option, "-batch", "-"]);
-    feed(&format!("set rules in {}", namespace.name()), command, &format!("{}\n", lines.join("\n")))
+    run("set rules", &[if family == Family::V4 { "-4" } else { "-6" }], namespace, lines)
 }
 
 /// The same, where some of it may be gone already: goes on after a line that fails.
 pub(super) fn batch_where_there(namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
-    let mut command = namespace.command("ip");
-    command.args(["-force", "-batch", "-"]);
-    match feed(&format!("undo routes in {}", namespace.name()), command, &format!("{}\n", lines.join("\n"))) {
+    match run("undo routes", &["-force"], namespace, lines) {
         Err(LabError::System { source, .. }) if source.kind() == io::ErrorKind::Other => Ok(()),
         other => other,
     }
 }
 
+fn run(action: &str, options: &[&str], namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let mut command = namespace.command("ip");
+    command.args(options).args(["-batch", "-"]);
+    feed(&format!("{action} in {}", namespace.name()), command, &format!("{}\n", lines.join("\n")))
+}
+
 /// Runs a program that reads what to do from its standard input. Where it fails, the error's kind is `Other`, with what
 /// it said.
-pub(super) fn feed(action: &str, mut command: Command, input: &str) -> Result<(), LabError> {
+pub(crate) fn feed(action: &str, mut command: Command, input: &str) -> Result<(), LabError> {
     let system = |error| LabError::system(action, error);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = piped.spawn().map_err(system)?;

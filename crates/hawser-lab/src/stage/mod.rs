@@ -20,10 +20,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use hawser_wire::{EmulatedLink, Namespace, Rate, Trace, Way};
 
-use crate::scenario::Family;
+use crate::scenario::{Family, Network};
 
 mod build;
-mod bystander;
 mod forward;
 mod halt;
 mod happen;
@@ -34,6 +33,7 @@ mod routes;
 mod timeline;
 
 pub use forward::Forward;
+pub(crate) use ip::feed;
 pub use timeline::Timeline;
 
 /// The network, running; removed on drop. Starts with the case's absent links down. Links change from any thread.
@@ -61,7 +61,10 @@ pub struct Stage {
     /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of the
     /// first link.
     pub hosts: Ends,
-    layout: Layout,
+    /// What it was built as.
+    network: Network,
+    /// The router before the remote end's interfaces, where it has one for each link.
+    core: Option<Namespace>,
     state: Mutex<State>,
     /// Held while routes change, which takes several steps. Taken before the state.
     turn: Mutex<()>,
@@ -80,8 +83,6 @@ pub struct StageLink {
     pub router: Namespace,
     /// The local end's address at first; [`Stage::address`] is today's.
     pub address: IpAddr,
-    /// The local end's gateway.
-    pub gateway: IpAddr,
     /// The remote end's address for this link; [`Stage::endpoint`] where it has one for all.
     pub far_address: IpAddr,
     /// The remote end's interface towards this link.
@@ -110,24 +111,14 @@ pub struct Ends {
     pub server: IpAddr,
 }
 
-/// What was built. Plain data.
-#[derive(Clone, Debug)]
-struct Layout {
-    outer: Family,
-    lan: bool,
-    nat: bool,
-    /// Whether links have routers, or lead straight to the remote end.
-    routers: bool,
-    /// The router before the remote end's interfaces, where it has one for each link.
-    core: Option<Namespace>,
-}
-
 /// What changes while the stage runs. Starts as built; shared under the stage's lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     links: Vec<LinkState>,
     /// How applications' packets go without a tunnel.
     forwarding: Option<(Vec<usize>, Forward)>,
+    /// The link before all others to an address, whenever it is up.
+    first: Option<(usize, IpAddr)>,
 }
 
 /// What changes of a link. Starts up, with the first address and translation. Owned by the stage.
@@ -165,7 +156,7 @@ impl Stage {
     #[must_use]
     pub fn address(&self, link: usize) -> IpAddr {
         let host = self.state().links[link].host;
-        numbering::Net::Access(number(link)).address(self.layout.outer, host)
+        numbering::Net::Access(number(link)).address(self.network.outer, host)
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {

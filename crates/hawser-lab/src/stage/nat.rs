@@ -62,10 +62,8 @@ fn range(rebound: u16) -> RangeInclusive<u16> {
 fn flush() -> rustix::io::Result<()> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::NETFILTER))?;
-    let mut message = Vec::with_capacity(FLUSH_BYTES as usize);
-    message.extend(FLUSH_BYTES.to_ne_bytes());
-    message.extend(FLUSH_TYPE.to_ne_bytes());
-    message.extend(FLUSH_FLAGS.to_ne_bytes());
+    let [kind, flags] = [FLUSH_TYPE, FLUSH_FLAGS].map(u16::to_ne_bytes);
+    let mut message = [&FLUSH_BYTES.to_ne_bytes()[..], &kind, &flags].concat();
     // Sequence, port; then any family, version 0, no resource.
     message.resize(FLUSH_BYTES as usize, 0);
     rustix::net::sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;

@@ -14,14 +14,10 @@ use ipnet::IpNet;
 
 use crate::scenario::Family;
 
-/// Prefix lengths of every network here, and of an address alone.
+/// Prefix lengths of every network here, and of all of a kind together.
 const NETWORK_V4: u8 = 24;
 const NETWORK_V6: u8 = 64;
-const HOST_V4: u8 = 32;
-const HOST_V6: u8 = 128;
-/// Prefix lengths of all networks of a kind together.
-const KIND_V4: u8 = 16;
-const KIND_V6: u8 = 16;
+const KIND: u8 = 16;
 /// The remote end. Source: RFC 5737 and RFC 3849, for documentation.
 const ENDPOINT_V4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const ENDPOINT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
@@ -75,7 +71,8 @@ impl Net {
 
     /// A host's address with its prefix length, as an interface has it.
     pub fn interface(self, family: Family, host: u8) -> IpNet {
-        IpNet::new_assert(self.address(family, host), by(family, NETWORK_V4, NETWORK_V6))
+        let length = if family == Family::V4 { NETWORK_V4 } else { NETWORK_V6 };
+        IpNet::new_assert(self.address(family, host), length)
     }
 
     /// All of it.
@@ -85,7 +82,7 @@ impl Net {
 
     /// All networks of its kind.
     pub fn kind(self, family: Family) -> IpNet {
-        IpNet::new_assert(self.address(family, 0), by(family, KIND_V4, KIND_V6)).trunc()
+        IpNet::new_assert(self.address(family, 0), KIND).trunc()
     }
 }
 
@@ -104,14 +101,7 @@ pub(super) fn link_local(host: u8) -> IpNet {
 
 /// An address alone.
 pub(super) fn alone(address: IpAddr) -> IpNet {
-    IpNet::new_assert(address, if address.is_ipv4() { HOST_V4 } else { HOST_V6 })
-}
-
-fn by(family: Family, v4: u8, v6: u8) -> u8 {
-    match family {
-        Family::V4 => v4,
-        Family::V6 => v6,
-    }
+    address.into()
 }
 
 #[cfg(test)]

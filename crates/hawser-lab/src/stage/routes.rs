@@ -1,7 +1,7 @@
 //! Routes and rules of the stage: every link has a way of its own to the remote end.
 //!
-//! 1. The local end reaches the remote one over each link, the least metric first; what has a link's address as its
-//!    source leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
+//! 1. The local end reaches the remote one over each link, the least metric first, or one link before all; what has a
+//!    link's address as its source leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
 //! 2. Routers know both ends' hosts.
 //! 3. The core hands what came over a link to the remote end's interface for that link, and what came from there back
 //!    to that link's router; what is addressed to one interface goes there.
@@ -11,7 +11,7 @@
 use std::net::IpAddr;
 
 use super::build::{UPLINK, core_down, core_up};
-use super::ip::{batch, batch_of};
+use super::ip::{batch, batch_of, batch_where_there};
 use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint};
 use super::{Stage, number};
 use crate::error::LabError;
@@ -30,32 +30,50 @@ const FIRST_METRIC: u32 = 1;
 
 impl Stage {
     /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
-    #[must_use]
-    pub fn table(link: usize) -> u32 {
+    pub(crate) fn table(link: usize) -> u32 {
         TABLE + u32::from(number(link))
     }
 
-    /// By which link the local end reaches an address where nothing else says so, while that link is up; as `ip` is told.
-    #[must_use]
-    pub fn first_route(&self, link: usize, to: IpAddr) -> String {
-        let (name, family) = (&self.links[link].name, if to.is_ipv4() { Family::V4 } else { Family::V6 });
-        let gateway = Net::Access(number(link)).address(family, NEAR);
-        format!("route add {} via {gateway} dev {name} metric {FIRST_METRIC}", alone(to))
+    /// Lets the local end reach an address by this link where nothing else says so, whenever the link is up.
+    ///
+    /// # Errors
+    /// Where the route is refused.
+    pub(crate) fn route_first(&self, link: usize, to: IpAddr) -> Result<(), LabError> {
+        let _turn = self.turn();
+        self.state().first = Some((link, to));
+        if self.is_up(link) { batch(&self.local, &[self.first_route("replace", link, to)]) } else { Ok(()) }
+    }
+
+    /// Undoes that.
+    ///
+    /// # Errors
+    /// Where `ip` cannot be run.
+    pub(crate) fn stop_first(&self) -> Result<(), LabError> {
+        let _turn = self.turn();
+        let Some((link, to)) = self.state().first.take() else { return Ok(()) };
+        // It has gone already where its interface did.
+        batch_where_there(&self.local, &[self.first_route("del", link, to)])
+    }
+
+    fn first_route(&self, verb: &str, link: usize, to: IpAddr) -> String {
+        let (name, gateway) = (&self.links[link].name, Net::Access(number(link)).address(family_of(to), NEAR));
+        format!("route {verb} {} via {gateway} dev {name} metric {FIRST_METRIC}", alone(to))
     }
 
     /// All of it, when the stage is built.
     pub(super) fn route_all(&self) -> Result<(), LabError> {
         let links = 0..self.links.len();
         links.clone().try_for_each(|index| self.route_link(index))?;
-        let remote: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.remote_routes(family)).collect();
-        batch(&self.remote, &remote)?;
-        self.route_core()?;
+        batch(&self.remote, &both(|family| self.remote_routes(family)))?;
+        if let Some(core) = &self.core {
+            batch(core, &both(|family| self.core_routes(family)))?;
+        }
         for family in FAMILIES {
             let hosts = self.state().links.iter().map(|link| link.host).collect::<Vec<_>>();
             let ours = |index: usize| [source_rule("add", index, family, hosts[index]), nothing_else(index)];
             let rules: Vec<String> = links.clone().flat_map(ours).collect();
             batch_of(family, &self.local, &rules)?;
-            if let Some(core) = &self.layout.core {
+            if let Some(core) = &self.core {
                 let far = |index| rule("add", Net::Server(number(index)).address(family, END), index);
                 batch_of(family, &self.remote, &links.clone().map(far).collect::<Vec<_>>())?;
                 batch_of(family, core, &links.clone().flat_map(core_rules).collect::<Vec<_>>())?;
@@ -66,13 +84,11 @@ impl Stage {
 
     /// Steps 1 and 2: routes of a link, which go with its interfaces.
     pub(super) fn route_link(&self, index: usize) -> Result<(), LabError> {
-        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.local_routes(index, family)).collect();
-        batch(&self.local, &lines)?;
-        if !self.layout.routers {
+        batch(&self.local, &both(|family| self.local_routes(index, family)))?;
+        if !self.network.routers {
             return Ok(());
         }
-        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.router_routes(index, family)).collect();
-        batch(&self.links[index].router, &lines)
+        batch(&self.links[index].router, &both(|family| self.router_routes(index, family)))
     }
 
     /// Step 1.
@@ -81,15 +97,17 @@ impl Stage {
         let net = Net::Access(number);
         let by = format!("via {} dev {name}", net.address(family, NEAR));
         let metric = (u32::from(self.links[index].metric) + 1) * METRIC_STEP + u32::from(number);
-        let table = TABLE + u32::from(number);
+        let table = Self::table(index);
         let mut lines = vec![
             format!("route replace {} {by} metric {metric}", alone(endpoint(family))),
             format!("route replace {} dev {name} table {table}", net.prefix(family)),
             format!("route replace default {by} table {table}"),
         ];
-        if self.layout.core.is_some() {
+        if self.core.is_some() {
             lines.push(format!("route replace {} {by} metric {metric}", Net::Server(number).kind(family)));
         }
+        let first = self.state().first.filter(|(link, to)| *link == index && family_of(*to) == family);
+        lines.extend(first.map(|(link, to)| self.first_route("replace", link, to)));
         lines
     }
 
@@ -103,19 +121,13 @@ impl Stage {
             format!("route replace {} via {on} dev {UPLINK}", Net::ServerHosts.prefix(family)),
             format!("route replace {} via {home} dev {}", Net::ClientHosts.prefix(family), self.links[index].name),
         ];
-        if self.layout.core.is_some() {
+        if self.core.is_some() {
             lines.push(format!("route replace {} via {on} dev {UPLINK}", Net::Server(number).kind(family)));
         }
         lines
     }
 
     /// Step 3.
-    fn route_core(&self) -> Result<(), LabError> {
-        let Some(core) = &self.layout.core else { return Ok(()) };
-        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.core_routes(family)).collect();
-        batch(core, &lines)
-    }
-
     fn core_routes(&self, family: Family) -> Vec<String> {
         // Bystanders ask here, and have no interface of the remote end's own.
         let first = Net::Server(number(0)).address(family, END);
@@ -141,12 +153,12 @@ impl Stage {
     fn remote_routes(&self, family: Family) -> Vec<String> {
         let mut lines = Vec::new();
         // Without routers, both ends of a link are in one network.
-        for (index, link) in self.links.iter().enumerate().filter(|_| self.layout.routers) {
+        for (index, link) in self.links.iter().enumerate().filter(|_| self.network.routers) {
             let (number, gateway) = (number(index), self.far_gateway(index, family));
             let from = format!("dev {} src {}", link.far_interface, endpoint(family));
             lines.push(format!("route replace {} via {gateway} {from}", Net::Access(number).prefix(family)));
-            if self.layout.core.is_some() {
-                let table = TABLE + u32::from(number);
+            if self.core.is_some() {
+                let table = Self::table(index);
                 lines.push(format!("route replace {} via {gateway} {from}", Net::Uplink(number).prefix(family)));
                 lines.push(format!("route replace default via {gateway} dev {} table {table}", link.far_interface));
             } else {
@@ -159,12 +171,21 @@ impl Stage {
 
     /// Where the remote end sends what is for a link.
     pub(super) fn far_gateway(&self, index: usize, family: Family) -> IpAddr {
-        match &self.layout.core {
+        match &self.core {
             Some(_) => Net::Server(number(index)).address(family, NEAR),
-            None if self.layout.routers => Net::Uplink(number(index)).address(family, NEAR),
+            None if self.network.routers => Net::Uplink(number(index)).address(family, NEAR),
             None => Net::Access(number(index)).address(family, END),
         }
     }
+}
+
+fn family_of(address: IpAddr) -> Family {
+    if address.is_ipv4() { Family::V4 } else { Family::V6 }
+}
+
+/// What there is of both families.
+fn both(lines: impl Fn(Family) -> Vec<String>) -> Vec<String> {
+    FAMILIES.into_iter().flat_map(lines).collect()
 }
 
 /// The rule of a link's address, which stays with the address. `verb` is `add` or `del`.
@@ -175,11 +196,11 @@ pub(super) fn source_rule(verb: &str, index: usize, family: Family, host: u8) ->
 /// A link that is down carries nothing, and no other carries what has its address: a provider would not let that pass
 /// either (RFC 2827).
 fn nothing_else(index: usize) -> String {
-    format!("route add unreachable default metric {LAST_METRIC} table {}", TABLE + u32::from(number(index)))
+    format!("route add unreachable default metric {LAST_METRIC} table {}", Stage::table(index))
 }
 
 fn rule(verb: &str, address: IpAddr, index: usize) -> String {
-    format!("rule {verb} from {address} lookup {} pref {RULE_PRIORITY}", TABLE + u32::from(number(index)))
+    format!("rule {verb} from {address} lookup {} pref {RULE_PRIORITY}", Stage::table(index))
 }
 
 /// Step 3, for a link: by what it came.

@@ -24,6 +24,7 @@ const BOTTLENECK: &str = "narrow0";
 const BOTTLENECK_NUMBER: u8 = 250;
 const UPLINK_NUMBER: u8 = 251;
 
+/// Steps 1 and 2.
 pub(super) fn add(bond: &mut Bond, links: u8, up: &Direction, down: &Direction) -> Result<(), LabError> {
     let (near, far) = (Namespace::new("near")?, Namespace::new("far")?);
     near.set_forwarding(true)?;
@@ -33,31 +34,14 @@ pub(super) fn add(bond: &mut Bond, links: u8, up: &Direction, down: &Direction) 
         veth(&end(&bond.local, &name, network, HOST), &end(&near, &name, network, GATEWAY), MTU)?;
         bond.local.set_plain_packets(&name)?;
         near.set_plain_packets(&name)?;
-        bond.count = number;
         bond.route_link(number)?;
     }
     let (narrow, uplink) = (uplink_network(BOTTLENECK_NUMBER), uplink_network(UPLINK_NUMBER));
-    let spec = LinkSpec {
-        a_to_b: up.clone(),
-        b_to_a: down.clone(),
-        ..LinkSpec::symmetric(
-            BOTTLENECK,
-            end(&near, BOTTLENECK, [narrow], HOST),
-            end(&far, BOTTLENECK, [narrow], GATEWAY),
-            up,
-        )
-    };
+    let (a, b) = (end(&near, BOTTLENECK, [narrow], HOST), end(&far, BOTTLENECK, [narrow], GATEWAY));
+    let spec = LinkSpec { b_to_a: down.clone(), ..LinkSpec::symmetric(BOTTLENECK, a, b, up) };
     bond.links.push(EmulatedLink::new(spec)?);
     veth(&end(&far, UPLINK, [uplink], GATEWAY), &end(&bond.remote, UPLINK, [uplink], HOST), MTU)?;
-    route(bond, &near, &far, links)?;
-    bond.routers.extend([near, far]);
-    Ok(())
-}
-
-/// Step 2.
-fn route(bond: &Bond, near: &Namespace, far: &Namespace, links: u8) -> Result<(), LabError> {
-    let (narrow, uplink) = (uplink_network(BOTTLENECK_NUMBER), uplink_network(UPLINK_NUMBER));
-    for network in [Ipv4Net::new_assert(ENDPOINT, 32), PLAIN_SERVER_NETWORK] {
+    for network in [Ipv4Net::from(ENDPOINT), PLAIN_SERVER_NETWORK] {
         near.add_route(network.into(), Some(address(narrow, GATEWAY).into()), None)?;
         far.add_route(network.into(), Some(address(uplink, HOST).into()), None)?;
     }
@@ -66,5 +50,6 @@ fn route(bond: &Bond, near: &Namespace, far: &Namespace, links: u8) -> Result<()
         far.add_route(network.into(), Some(address(narrow, HOST).into()), None)?;
         bond.remote.add_route(network.into(), Some(address(uplink, GATEWAY).into()), None)?;
     }
+    bond.routers.extend([near, far]);
     Ok(())
 }

@@ -8,17 +8,11 @@
 
 use std::time::Duration;
 
-use hawser_wire::Moment;
-use hawser_wire::traffic::Congestion;
 use socket2::SockRef;
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, Streams, ask, dial, join, kind, side, until};
-use super::figures::Span;
-use super::options::Options;
-use super::{Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::exchange::{Answers, ask, by, dial, join, side, until};
+use super::{Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
 
 /// From one stream to the next.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -46,22 +40,22 @@ impl Connect {
 
 impl Workload for Connect {
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        self.ready = Some(Answers::start(ground, kind(ground, self.congestion), &Streams::default())?);
+        self.ready = Some(Answers::start(ground, self.congestion)?);
         Ok(())
     }
 
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
         let span = Span { start, duration: ground.duration };
         let answers = self.ready.take().ok_or_else(|| super::unprepared("connect"))?;
-        let (kind, address, interval) = (kind(ground, self.congestion), answers.address, self.interval);
-        let exchange = self.exchange;
+        let (target, interval, exchange) = (answers.target.clone(), self.interval, self.exchange);
         let thread = side(&ground.client, "connects", move || async move {
             let mut dialling = JoinSet::new();
             let mut due = span.start;
             while due < span.end() {
                 until(due).await;
+                let target = target.clone();
                 dialling.spawn(async move {
-                    let mut stream = dial(kind, address).await?;
+                    let mut stream = dial(&target).await?;
                     if let Some((request, answer)) = exchange {
                         ask(&mut stream, request, answer, |_| ()).await?;
                     }
@@ -78,18 +72,14 @@ impl Workload for Connect {
                     stood.extend(done.ok().and_then(Result::ok));
                 }
             };
-            tokio::select! {
-                () = all => {}
-                () = until(span.end()) => {}
-            }
+            by(span.end(), all).await;
             Ok((begun, stood))
         })?;
         let (begun, stood) = join("client", thread)?;
         answers.end()?;
         let mut found = Findings::default();
-        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
         found.put("connect_failures", (begun - stood.len()) as f64);
-        found.put_samples_and_high("connect_ms", "connect_p99_ms", stood);
+        found.put_samples_and_high("connect", stood);
         Ok(found)
     }
 }

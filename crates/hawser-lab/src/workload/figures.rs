@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use hawser_wire::Moment;
 use hawser_wire::traffic::{PingReport, Sample, StreamInfo, Timeline};
 
-use crate::contender::Transport;
-use crate::experiment::{Findings, Line};
+use super::{Findings, Moment, Stack};
+use crate::experiment::Line;
 
 /// Steps of lines, and of the fine one, from which recovery times are told.
 const STEP: Duration = Duration::from_millis(500);
@@ -25,15 +24,6 @@ impl Span {
     pub(super) fn end(self) -> Moment {
         self.start + self.duration
     }
-
-    fn middle(self) -> Moment {
-        self.start + self.duration / 2
-    }
-
-    /// Returns at half the time.
-    pub(super) fn sleep_to_middle(self) {
-        self.middle().sleep_until();
-    }
 }
 
 impl Findings {
@@ -41,46 +31,63 @@ impl Findings {
         self.metrics.insert(name.into(), value);
     }
 
+    /// A figure, where there is one.
+    fn put_some(&mut self, name: &str, value: Option<f64>) {
+        self.metrics.extend(value.map(|value| (name.to_owned(), value)));
+    }
+
+    /// How fairly several share.
+    pub(super) fn put_jain(&mut self, shares: &[f64]) {
+        self.put_some("jain", jain(shares).filter(|_| shares.len() > 1));
+    }
+
+    /// A figure over time, of no link.
+    pub(super) fn put_line(&mut self, name: impl Into<String>, step_s: f64, values: Vec<f64>) {
+        self.lines.push(Line { name: name.into(), link: None, step_s, values });
+    }
+
+    /// Rates over whole steps; a step at the end that is not whole is left out.
+    fn put_rates(&mut self, name: &str, got: &Timeline, span: Span, step: Duration) {
+        let steps = u32::try_from(span.duration.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
+        let at = |index: u32| span.start + step * index;
+        let values = (0..steps).map(|index| got.mbps_between(at(index), at(index + 1))).collect();
+        self.put_line(name, step.as_secs_f64(), values);
+    }
+
     /// Goodput and its line, under a name of its own.
     pub(super) fn put_rate(&mut self, name: &str, got: &Timeline, span: Span) {
         self.put(name, got.mbps_between(span.start, span.end()));
-        self.lines.push(line(name, got, span, STEP));
+        self.put_rates(name, got, span, STEP);
     }
 
     /// What all bytes together amount to: goodput, its lines, and the longest gap.
     pub(super) fn put_goodput(&mut self, got: &Timeline, span: Span) {
         self.put_rate("goodput_mbps", got, span);
-        self.lines.push(line("goodput_fine_mbps", got, span, FINE_STEP));
+        self.put_rates("goodput_fine_mbps", got, span, FINE_STEP);
         self.put("longest_gap_ms", got.longest_gap(span.start, span.end()).as_secs_f64() * 1e3);
     }
 
     /// Samples under a name; their median as a figure. None without any.
     pub(super) fn put_samples(&mut self, name: &str, values: Vec<f64>) {
-        let sample: Sample = values.iter().copied().collect();
-        if let Some(median) = sample.median() {
-            self.put(name, median);
+        if !values.is_empty() {
+            self.put_some(name, Sample::from_iter(values.iter().copied()).median());
             self.samples.insert(name.to_owned(), values);
         }
     }
 
-    /// As [`Findings::put_samples`], with the 99th percentile.
-    pub(super) fn put_samples_and_high(&mut self, name: &str, high: &str, values: Vec<f64>) {
-        let sample: Sample = values.iter().copied().collect();
-        if let Some(percentile) = sample.percentile(HIGH) {
-            self.put(high, percentile);
-        }
-        self.put_samples(name, values);
+    /// As [`Findings::put_samples`] under `STEM_ms`, with the 99th percentile.
+    pub(super) fn put_samples_and_high(&mut self, stem: &str, values: Vec<f64>) {
+        self.put_some(&format!("{stem}_p99_ms"), Sample::from_iter(values.iter().copied()).percentile(HIGH));
+        self.put_samples(&format!("{stem}_ms"), values);
     }
 
     /// What a ping told. One that nobody answered has no times.
     pub(super) fn put_ping(&mut self, report: &PingReport, span: Span, after: Duration) {
         let counted = report.echoes.iter().filter(|echo| echo.sent >= span.start + after);
         let counted: Vec<f64> = counted.map(|echo| echo.round_trip.as_secs_f64() * 1e3).collect();
-        let times: Sample = counted.iter().copied().collect();
-        let figures = [("rtt_ms", times.median()), ("rtt_p99_ms", times.percentile(HIGH))];
-        for (name, value) in figures {
-            self.metrics.extend(value.map(|value| (name.to_owned(), value)));
-        }
+        let times = Sample::from_iter(counted.iter().copied());
+        self.put_some("rtt_ms", times.median());
+        self.put_some("rtt_p99_ms", times.percentile(HIGH));
         self.put("ping_loss_percent", 100.0 * ratio(report.lost(), report.sent.len()));
         let step = |time: Duration| usize::try_from(time.as_nanos() / FINE_STEP.as_nanos()).unwrap_or(usize::MAX);
         let mut values = vec![0.0; step(span.duration)];
@@ -88,28 +95,23 @@ impl Findings {
         for (sent, count) in report.sent.iter().map(|&sent| (sent, 1.0)).chain(echoes) {
             values.get_mut(step(sent.since(span.start))).into_iter().for_each(|lost| *lost += count);
         }
-        self.lines.push(Line {
-            name: "ping_lost_fine".to_owned(),
-            link: None,
-            step_s: FINE_STEP.as_secs_f64(),
-            values,
-        });
+        self.put_line("ping_lost_fine", FINE_STEP.as_secs_f64(), values);
         self.samples.insert("round_trip_ms".to_owned(), counted);
     }
 
     /// What the kernel knew of the sending sockets, and of the receiving ones.
-    #[expect(clippy::cast_precision_loss, reason = "counts of one run")]
-    pub(super) fn put_streams(&mut self, kind: Transport, senders: &[StreamInfo], receivers: &[StreamInfo]) {
+    pub(super) fn put_streams(&mut self, stack: Stack, senders: &[StreamInfo], receivers: &[StreamInfo]) {
+        if senders.is_empty() {
+            return;
+        }
         let sum = |infos: &[StreamInfo]| infos.iter().copied().fold(StreamInfo::default(), StreamInfo::with);
         let (sent, got) = (sum(senders), sum(receivers));
-        if !senders.is_empty() {
-            self.put("retransmissions", sent.retransmissions as f64);
-            self.put("needless_retransmissions", sent.duplicates_told as f64);
-            self.put("reordering_packets", f64::from(sent.reordering));
-            self.put("reordering_events", sent.reordering_seen as f64);
-            self.put("out_of_order_packets", got.out_of_order as f64);
-        }
-        if kind == Transport::Mptcp && !senders.is_empty() {
+        self.put("retransmissions", sent.retransmissions as f64);
+        self.put("needless_retransmissions", sent.duplicates_told as f64);
+        self.put("reordering_packets", f64::from(sent.reordering));
+        self.put("reordering_events", sent.reordering_seen as f64);
+        self.put("out_of_order_packets", got.out_of_order as f64);
+        if stack == Stack::Mptcp {
             self.put("subflows", f64::from(sent.subflows) / senders.len() as f64);
             let fallen = senders.iter().filter(|info| info.has_fallen_back).count();
             self.put("fallbacks", fallen as f64);
@@ -117,24 +119,14 @@ impl Findings {
     }
 }
 
-/// Rates over whole steps; a step at the end that is not whole is left out.
-fn line(name: &str, got: &Timeline, span: Span, step: Duration) -> Line {
-    let steps = u32::try_from(span.duration.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
-    let at = |index: u32| span.start + step * index;
-    let values = (0..steps).map(|index| got.mbps_between(at(index), at(index + 1))).collect();
-    Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values }
-}
-
 /// Jain's index: 1 where all have the same, 1/n where one has all; none where nobody has anything.
 /// Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, DEC-TR-301, 1984.
-#[expect(clippy::cast_precision_loss, reason = "a number of clients")]
 pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
 /// A part of a whole; nothing of nothing is nothing.
-#[expect(clippy::cast_precision_loss, reason = "counts of one run")]
 pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -177,9 +169,9 @@ mod tests {
     #[test]
     fn no_samples_make_no_figure() {
         let mut found = Findings::default();
-        found.put_samples_and_high("page_ms", "page_p99_ms", vec![]);
+        found.put_samples_and_high("page", vec![]);
         assert_eq!(found, Findings::default());
-        found.put_samples_and_high("page_ms", "page_p99_ms", vec![30.0, 10.0]);
+        found.put_samples_and_high("page", vec![30.0, 10.0]);
         assert_eq!((found.metrics["page_ms"], found.samples["page_ms"].len()), (20.0, 2));
         assert!((found.metrics["page_p99_ms"] - 29.8).abs() < 1e-9);
     }

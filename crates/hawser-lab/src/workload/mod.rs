@@ -8,16 +8,12 @@
 
 mod beside;
 mod bulk;
-mod busy;
 mod connect;
 mod emodel;
 mod exchange;
 mod figures;
 mod http3;
 mod iperf3;
-mod later;
-mod load;
-mod options;
 mod packets;
 mod ping;
 mod request;
@@ -27,14 +23,14 @@ mod web;
 
 use std::time::Duration;
 
-use hawser_wire::traffic::Stack;
+use hawser_wire::traffic::{Congestion, Reliable, Stack, Towards};
 use hawser_wire::{Moment, Namespace};
 
+use self::figures::Span;
 pub(crate) use self::figures::jain;
-use self::options::Options;
-use crate::contender::Transport;
 use crate::error::LabError;
 use crate::experiment::Findings;
+use crate::options::Options;
 use crate::scenario::WorkloadPlan;
 use crate::stage::Ends;
 
@@ -42,6 +38,14 @@ use crate::stage::Ends;
 pub const KINDS: [&str; 9] = ["bulk", "request", "voip", "web", "http3", "connect", "packets", "ping", "iperf3"];
 /// How long connecting may take before anything is measured: three lost SYNs (RFC 6298: 1 + 2 + 4 seconds).
 const CONNECT_PATIENCE: Duration = Duration::from_secs(8);
+
+/// In which directions bytes go.
+type Ways = &'static [Towards];
+const UP: Ways = &[Towards::Server];
+const DOWN: Ways = &[Towards::Client];
+const BOTH: Ways = &[Towards::Server, Towards::Client];
+/// And what options call them.
+const WAYS: [(&str, Ways); 3] = [("up", UP), ("down", DOWN), ("both", BOTH)];
 
 /// Where and how a workload runs. Plain data.
 #[derive(Clone, Debug)]
@@ -53,7 +57,7 @@ pub struct Ground {
     /// At which addresses they reach each other.
     pub ends: Ends,
     /// What reliable streams are made of.
-    pub socket: Transport,
+    pub socket: Stack,
     /// Hosts whose own plain traffic may compete with the client's.
     pub bystanders: Vec<Beside>,
     /// How long to run.
@@ -79,7 +83,9 @@ pub trait Workload: Send {
     ///
     /// # Errors
     /// Where a socket or program cannot be had.
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError>;
+    fn prepare(&mut self, _ground: &Ground) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// Runs from `start` (now, or a little later) for the ground's duration, and returns what was found.
     /// Times in the findings are seconds after `start`.
@@ -95,7 +101,7 @@ pub trait Workload: Send {
 /// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
 pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
     let mut options = Options::of_workload(plan);
-    let after = later::after(&mut options)?;
+    let after = options.time("after")?;
     let workload: Box<dyn Workload> = match plan.kind.as_str() {
         "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
         "request" => Box::new(request::Request::parse(&mut options)?),
@@ -104,16 +110,13 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         "http3" => Box::new(http3::Http3::parse(&mut options)?),
         "connect" => Box::new(connect::Connect::parse(&mut options)?),
         "packets" => Box::new(packets::Packets::parse(&mut options)?),
-        "ping" => Box::new(ping::Alone::parse(after, &mut options)?),
+        "ping" => Box::new(ping::Ping::parse(after, &mut options)?),
         "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
-    let workload = later::Later::around(workload, after);
-    let workload = load::beside(workload, &mut options)?;
-    let workload = ping::beside(workload, after, &mut options)?;
-    let workload = busy::Busy::parse(workload, &mut options)?;
+    let workload = beside::Accompanied::parse(workload, after, &mut options)?;
     options.finish()?;
-    Ok(workload)
+    Ok(Box::new(workload))
 }
 
 /// How much of a workload's begin does not count.
@@ -121,13 +124,20 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
 /// # Errors
 /// Where its option means nothing.
 pub fn after(plan: &WorkloadPlan) -> Result<Duration, LabError> {
-    later::after(&mut Options::of_workload(plan)).map(Option::unwrap_or_default)
+    Options::of_workload(plan).time("after").map(Option::unwrap_or_default)
 }
 
-fn stack(kind: Transport) -> Stack {
-    match kind {
-        Transport::Tcp => Stack::Tcp,
-        Transport::Mptcp => Stack::Mptcp,
+impl Ground {
+    /// How its streams are made.
+    fn kind(&self, congestion: Congestion) -> Reliable {
+        Reliable { stack: self.socket, congestion }
+    }
+}
+
+impl Options {
+    fn congestion(&mut self) -> Result<Congestion, LabError> {
+        let all = [Congestion::Cubic, Congestion::Reno, Congestion::Bbr].map(|each| (each.name(), each));
+        self.choice("congestion", &all, Congestion::Cubic)
     }
 }
 
@@ -137,10 +147,11 @@ fn unprepared(kind: &str) -> LabError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn plan(kind: &str, options: &str) -> WorkloadPlan {
+    /// A plan with these options, in TOML.
+    pub(crate) fn plan(kind: &str, options: &str) -> WorkloadPlan {
         let options = toml::from_str(options).expect("TOML");
         WorkloadPlan { kind: kind.to_owned(), name: "one".to_owned(), duration: Duration::from_secs(1), options }
     }

@@ -5,13 +5,10 @@
 
 use std::time::Duration;
 
+use hawser_wire::Rate;
 use hawser_wire::traffic::UdpFlow;
-use hawser_wire::{Moment, Rate};
 
-use super::options::Options;
-use super::{Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::{Findings, Ground, LabError, Moment, Options, Workload};
 
 /// UDP payload unless told, in bytes.
 const PAYLOAD: u64 = 100;
@@ -42,7 +39,6 @@ impl Packets {
 
     /// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as
     /// much.
-    #[expect(clippy::cast_precision_loss, reason = "packets of a second")]
     fn trial(&self, ground: &Ground, kpps: f64) -> Result<Option<f64>, LabError> {
         let bits = (self.payload + super::voip::ip_and_udp(ground)) as f64 * BYTE_BITS;
         let flow = UdpFlow {
@@ -62,10 +58,6 @@ impl Packets {
 }
 
 impl Workload for Packets {
-    fn prepare(&mut self, _ground: &Ground) -> Result<(), LabError> {
-        Ok(())
-    }
-
     /// Steps 1 and 2.
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
         start.sleep_until();

@@ -7,21 +7,15 @@
 //! 3. A stream that breaks is a finding: its client asks no more, unless it has a fresh one for each request.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hawser_wire::Moment;
-use hawser_wire::traffic::{Congestion, Reliable, Timeline};
+use hawser_wire::traffic::Timeline;
 use socket2::Socket;
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, Counted, Streams, join, kind, side, until};
-use super::figures::{Span, jain};
-use super::options::Options;
-use super::{CONNECT_PATIENCE, Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::exchange::{Answers, Counted, Target, ask, by, join, lock, side, until};
+use super::{CONNECT_PATIENCE, Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
 
 /// What a request and an answer have, unless told: a small packet, and a page's small object.
 const REQUEST_BYTES: u64 = 200;
@@ -39,7 +33,6 @@ pub(super) struct Request {
     pause: Duration,
     congestion: Congestion,
     ready: Option<(Answers, Vec<Socket>)>,
-    streams: Streams,
 }
 
 /// What came of one client's requests: the size's place, and how long it took. Starts empty.
@@ -53,12 +46,10 @@ struct Asked {
 #[derive(Clone)]
 struct Asking {
     span: Span,
-    kind: Reliable,
-    address: SocketAddr,
+    target: Target,
     request: u64,
     answers: Vec<u64>,
     pause: Duration,
-    streams: Streams,
     line: Arc<Mutex<Timeline>>,
 }
 
@@ -72,17 +63,16 @@ impl Request {
             pause: options.time("pause")?.unwrap_or_default(),
             congestion: options.congestion()?,
             ready: None,
-            streams: Streams::default(),
         })
     }
 }
 
 impl Workload for Request {
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        let kind = kind(ground, self.congestion);
-        let answers = Answers::start(ground, kind, &self.streams)?;
+        let answers = Answers::start(ground, self.congestion)?;
         let standing = if self.is_fresh { 0 } else { self.clients };
-        let connect = || (0..standing).map(|_| kind.connect(answers.address, CONNECT_PATIENCE)).collect();
+        let Target { kind, address, .. } = answers.target;
+        let connect = || (0..standing).map(|_| kind.connect(address, CONNECT_PATIENCE)).collect();
         let sockets: io::Result<Vec<Socket>> = ground.client.run(connect)?;
         let sockets = sockets.map_err(|error| LabError::system("connect clients that ask", error))?;
         self.ready = Some((answers, sockets));
@@ -95,31 +85,27 @@ impl Workload for Request {
         let got = Arc::new(Mutex::new(Timeline::new(start)));
         let asking = Asking {
             span,
-            kind: kind(ground, self.congestion),
-            address: answers.address,
+            target: answers.target.clone(),
             request: self.request,
             answers: self.answers.iter().map(|&(_, bytes)| bytes).collect(),
             pause: self.pause,
-            streams: Arc::clone(&self.streams),
             line: Arc::clone(&got),
         };
         let fresh = if self.is_fresh { self.clients } else { 0 };
         let thread = side(&ground.client, "requests", move || async move {
             let mut clients = JoinSet::new();
             for socket in sockets {
-                let stream = Counted::of(socket, asking.kind, &asking.streams)?;
+                let stream = Counted::of(socket, &asking.target)?;
                 clients.spawn(asking.clone().ask_on(Some(stream)));
             }
             (0..fresh).for_each(|_| drop(clients.spawn(asking.clone().ask_on(None))));
             Ok(clients.join_all().await)
         })?;
         let asked = join("client", thread)?;
-        answers.end()?;
+        let streams = answers.end()?;
         let mut found = Findings::default();
-        let got = got.lock().unwrap_or_else(PoisonError::into_inner);
-        found.put_goodput(&got, span);
+        found.put_goodput(&lock(&got), span);
         put(&mut found, &asked, span, &self.answers);
-        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
         found.put_streams(ground.socket, &streams, &streams);
         Ok(found)
     }
@@ -138,19 +124,16 @@ fn answers(options: &mut Options) -> Result<Vec<(String, u64)>, LabError> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of one run")]
 fn put(found: &mut Findings, asked: &[Asked], span: Span, sizes: &[(String, u64)]) {
     let counts: Vec<f64> = asked.iter().map(|each| each.completion_ms.len() as f64).collect();
     found.put("requests_per_s", counts.iter().sum::<f64>() / span.duration.as_secs_f64());
     found.put("broken_flows", asked.iter().map(|each| f64::from(each.broken)).sum());
-    if counts.len() > 1 {
-        found.metrics.extend(jain(&counts).map(|index| ("jain".to_owned(), index)));
-    }
+    found.put_jain(&counts);
     for (place, (name, _)) in sizes.iter().enumerate() {
         let of_size = asked.iter().flat_map(|each| &each.completion_ms).filter(|(size, _)| *size == place);
         let times = of_size.map(|&(_, time)| time).collect();
         let size = if name.is_empty() { String::new() } else { format!("_{name}") };
-        found.put_samples_and_high(&format!("completion{size}_ms"), &format!("completion{size}_p99_ms"), times);
+        found.put_samples_and_high(&format!("completion{size}"), times);
     }
 }
 
@@ -159,10 +142,7 @@ impl Asking {
     async fn ask_on(self, stream: Option<Counted>) -> Asked {
         let mut asked = Asked::default();
         until(self.span.start).await;
-        tokio::select! {
-            () = self.ask_again(stream, &mut asked) => {}
-            () = until(self.span.end()) => {}
-        }
+        by(self.span.end(), self.ask_again(stream, &mut asked)).await;
         asked
     }
 
@@ -189,12 +169,12 @@ impl Asking {
     }
 
     async fn ask_afresh(&self, answer: u64) -> io::Result<()> {
-        let mut stream = Counted::dial(self.kind, self.address, &self.streams).await?;
+        let mut stream = Counted::dial(&self.target).await?;
         self.ask(&mut stream, answer).await
     }
 
     async fn ask(&self, stream: &mut Counted, answer: u64) -> io::Result<()> {
-        let count = |bytes| self.line.lock().unwrap_or_else(PoisonError::into_inner).add(Moment::now(), bytes);
-        stream.ask(self.request, answer, count).await
+        let count = |bytes| lock(&self.line).add(Moment::now(), bytes);
+        ask(&mut stream.stream, self.request, answer, count).await
     }
 }

@@ -1,11 +1,8 @@
 //! Whether each subflow of MPTCP has the congestion control that was asked for, by what the kernel tells `ss`.
 
-use std::io::ErrorKind;
-
 use hawser_wire::Namespace;
-use hawser_wire::traffic::Congestion;
 
-use crate::error::LabError;
+use super::{Congestion, LabError};
 
 /// Looks at all established connections of a server's port, from one end.
 ///
@@ -14,21 +11,13 @@ use crate::error::LabError;
 pub(super) fn check_congestion(end: &Namespace, port: u16, congestion: Congestion) -> Result<(), LabError> {
     let filter = format!("( sport = :{port} or dport = :{port} )");
     let arguments = ["--no-header", "--oneline", "--tcp", "--info", "--numeric", "state", "established", &filter];
+    let missing = ["the program ss", "install the package iproute2"];
     let asked = end.command("ss").args(arguments).output();
-    let output = asked.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            LabError::Missing { what: "the program ss".to_owned(), hint: "install the package iproute2".to_owned() }
-        }
-        _ => LabError::system("ask ss for subflows", error),
-    })?;
+    let output = asked.map_err(|error| LabError::program("ask ss for subflows", error, missing))?;
     let said = String::from_utf8_lossy(&output.stdout);
-    match stranger(&said, congestion) {
-        None => Ok(()),
-        Some(line) => {
-            let reason = format!("a subflow has another than {}: {line}", congestion.name());
-            Err(LabError::NoFigure { figure: "congestion control", reason })
-        }
-    }
+    let Some(line) = stranger(&said, congestion) else { return Ok(()) };
+    let reason = format!("a subflow has another than {}: {line}", congestion.name());
+    Err(LabError::NoFigure { figure: "congestion control", reason })
 }
 
 /// The line of a connection with another congestion control.

@@ -7,17 +7,15 @@
 //!
 //! With a rate instead of a codec's it is plain constant-rate UDP, with the same figures.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::traffic::{Arrival, Duplex, DuplexReport, ReadyDuplex, RunningDuplex, Timeline, UdpReport};
-use hawser_wire::{Moment, Rate};
+use hawser_wire::Rate;
+use hawser_wire::traffic::{Arrival, Duplex, ReadyDuplex, RunningDuplex, Timeline, UdpReport};
 
 use super::emodel::{Codec, Heard};
-use super::figures::{HIGH, Span, ratio};
-use super::options::{Options, Ways};
-use super::{Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::figures::{HIGH, ratio};
+use super::{BOTH, Findings, Ground, LabError, Moment, Options, Span, Towards, WAYS, Ways, Workload};
 
 /// From one packet of a call to the next. Source: RFC 3551, section 4.2.
 const FRAME: Duration = Duration::from_millis(20);
@@ -43,18 +41,8 @@ pub(super) struct Voip {
     ready: Vec<ReadyDuplex>,
 }
 
-/// What a listener got. Where nothing came, nothing has a delay: it is NaN then, and counts in no mean. Plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Quality {
-    mos: f64,
-    loss_percent: f64,
-    late_percent: f64,
-    missed_percent: f64,
-    jitter_ms: f64,
-    delay_ms: f64,
-    delay_p99_ms: f64,
-    added_delay_p99_ms: f64,
-}
+/// What a listener got: figures by name. Where nothing came, nothing has a delay.
+type Quality = BTreeMap<&'static str, f64>;
 
 impl Voip {
     pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
@@ -64,7 +52,7 @@ impl Voip {
             rate: options.rate("rate")?,
             packet: options.bytes("packet")?,
             buffer: options.time("buffer")?.unwrap_or(BUFFER),
-            ways: options.ways(Ways::Both)?,
+            ways: options.choice("direction", &WAYS, BOTH)?,
             calls: options.count("calls", 1, 1)?,
             ready: Vec::new(),
         })
@@ -82,8 +70,8 @@ impl Voip {
             destination: (ground.ends.server, 0).into(),
             payload,
             interval: FRAME,
-            up: self.ways != Ways::Down,
-            down: self.ways != Ways::Up,
+            up: self.ways.contains(&Towards::Server),
+            down: self.ways.contains(&Towards::Client),
             linger: LINGER,
         };
         let Some(rate) = self.rate else { return plan };
@@ -91,9 +79,6 @@ impl Voip {
         Duplex { interval: Duration::from_nanos(nanos), ..plan }
     }
 }
-
-/// One way of a report.
-type Of = fn(&DuplexReport) -> &UdpReport;
 
 impl Workload for Voip {
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
@@ -113,16 +98,16 @@ impl Workload for Voip {
         let begin = |(number, ready): (u32, ReadyDuplex)| ready.start(start + frame * number / calls, ground.duration);
         let running = (0..).zip(self.ready.drain(..)).map(begin).collect::<Result<Vec<_>, _>>()?;
         let reports = running.into_iter().map(RunningDuplex::finish).collect::<Result<Vec<_>, _>>()?;
+        let (up, down): (Vec<_>, Vec<_>) = reports.into_iter().map(|report| (report.up, report.down)).unzip();
         let mut found = Findings::default();
         let mut got = Timeline::new(start);
         let (mut delays, mut twice) = (Vec::new(), 0);
         let mut qualities = Vec::new();
-        for (way, of) in [("up", (|report| &report.up) as Of), ("down", |report| &report.down)] {
-            let spoken: Vec<&UdpReport> = reports.iter().map(of).filter(|report| report.sent > 0).collect();
-            let judged: Vec<Quality> =
-                spoken.iter().map(|report| quality(report, self.codec, frame, self.buffer)).collect();
-            let Some(mean) = Quality::mean(&judged) else { continue };
-            mean.put(&mut found, &format!("{way}_"));
+        for (way, reports) in [("up", up), ("down", down)] {
+            let spoken: Vec<_> = reports.into_iter().filter(|report| report.sent > 0).collect();
+            let judge = |report| quality(report, self.codec, frame, self.buffer);
+            let mean = mean(&spoken.iter().map(judge).collect::<Vec<_>>());
+            put(&mut found, &format!("{way}_"), &mean);
             qualities.push(mean);
             for report in spoken {
                 delays.extend(report.arrivals.iter().map(delay_ms));
@@ -131,9 +116,8 @@ impl Workload for Voip {
                 report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
             }
         }
-        Quality::worse(&qualities).put(&mut found, "");
+        put(&mut found, "", &worse(&qualities));
         found.put_goodput(&got, span);
-        #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
         found.put("duplicates", twice as f64);
         found.samples.insert("delay_ms".to_owned(), delays);
         Ok(found)
@@ -145,57 +129,35 @@ pub(super) fn ip_and_udp(ground: &Ground) -> usize {
     if ground.ends.server.is_ipv4() { 28 } else { 48 }
 }
 
-impl Quality {
-    fn put(self, found: &mut Findings, prefix: &str) {
-        let figures = [
-            ("mos", self.mos),
-            ("loss_percent", self.loss_percent),
-            ("late_percent", self.late_percent),
-            ("missed_percent", self.missed_percent),
-            ("jitter_ms", self.jitter_ms),
-            ("delay_ms", self.delay_ms),
-            ("delay_p99_ms", self.delay_p99_ms),
-            ("added_delay_p99_ms", self.added_delay_p99_ms),
-        ];
-        for (name, value) in figures.into_iter().filter(|(_, value)| !value.is_nan()) {
-            found.put(format!("{prefix}{name}"), value);
-        }
-    }
+fn put(found: &mut Findings, prefix: &str, quality: &Quality) {
+    found.metrics.extend(quality.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)));
+}
 
-    /// Step 4: the worse of each.
-    fn worse(all: &[Self]) -> Self {
-        let worst = |of: fn(&Self) -> f64| all.iter().map(of).reduce(f64::max).unwrap_or_default();
-        let mos = all.iter().map(|each| each.mos).reduce(f64::min).unwrap_or_default();
-        Self { mos, ..Self::each(worst) }
-    }
+/// Step 4: the worse of each.
+fn worse(ways: &[Quality]) -> Quality {
+    let worst = |name: &str| if name == "mos" { f64::min } else { f64::max };
+    merged(ways, |name, values| values.iter().copied().reduce(worst(name)).unwrap_or_default())
+}
 
-    /// Step 4: of calls one way; none of none.
-    fn mean(calls: &[Self]) -> Option<Self> {
-        let mean = |of: fn(&Self) -> f64| {
-            let there: Vec<f64> = calls.iter().map(of).filter(|figure| !figure.is_nan()).collect();
-            if there.is_empty() { f64::NAN } else { there.iter().sum::<f64>() * ratio(1, there.len()) }
-        };
-        (!calls.is_empty()).then(|| Self::each(mean))
-    }
+/// Step 4: of calls one way.
+fn mean(calls: &[Quality]) -> Quality {
+    merged(calls, |_, values| values.iter().sum::<f64>() * ratio(1, values.len()))
+}
 
-    fn each(figure: impl Fn(fn(&Self) -> f64) -> f64) -> Self {
-        Self {
-            mos: figure(|each| each.mos),
-            loss_percent: figure(|each| each.loss_percent),
-            late_percent: figure(|each| each.late_percent),
-            missed_percent: figure(|each| each.missed_percent),
-            jitter_ms: figure(|each| each.jitter_ms),
-            delay_ms: figure(|each| each.delay_ms),
-            delay_p99_ms: figure(|each| each.delay_p99_ms),
-            added_delay_p99_ms: figure(|each| each.added_delay_p99_ms),
-        }
+/// Each figure of several, made one.
+fn merged(all: &[Quality], merge: impl Fn(&'static str, &[f64]) -> f64) -> Quality {
+    let mut figures: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for (&name, &value) in all.iter().flatten() {
+        figures.entry(name).or_default().push(value);
     }
+    figures.into_iter().map(|(name, values)| (name, merge(name, &values))).collect()
 }
 
 /// Steps 2 and 3.
 fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) -> Quality {
     let sent = usize::try_from(report.sent).unwrap_or(usize::MAX);
-    let fastest = report.arrivals.iter().map(delay_ms).fold(f64::INFINITY, f64::min);
+    let delays = report.delays();
+    let fastest = delays.min().unwrap_or_default();
     let patience = fastest + ms(buffer);
     let (mut arrived, mut played) = (vec![false; sent], vec![false; sent]);
     for arrival in &report.arrivals {
@@ -207,23 +169,23 @@ fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) 
     }
     let count = |slots: &[bool]| slots.iter().filter(|&&there| there).count();
     let (lost, late) = (sent - count(&arrived), count(&arrived) - count(&played));
-    if report.arrivals.is_empty() {
-        let lost = Quality { mos: 1.0, loss_percent: 100.0, missed_percent: 100.0, ..Quality::default() };
-        let none = f64::NAN;
-        return Quality { jitter_ms: none, delay_ms: none, delay_p99_ms: none, added_delay_p99_ms: none, ..lost };
+    let mut quality = Quality::from([
+        ("loss_percent", 100.0 * ratio(lost, sent)),
+        ("late_percent", 100.0 * ratio(late, sent)),
+        ("missed_percent", 100.0 * ratio(lost + late, sent)),
+        ("mos", 1.0),
+    ]);
+    if let Some((median, high)) = delays.median().zip(delays.percentile(HIGH)) {
+        let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
+        quality.extend([
+            ("mos", heard.mos(codec)),
+            ("jitter_ms", jitter(&report.arrivals)),
+            ("delay_ms", median),
+            ("delay_p99_ms", high),
+            ("added_delay_p99_ms", high - fastest),
+        ]);
     }
-    let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
-    let high = report.delays().percentile(HIGH).unwrap_or_default();
-    Quality {
-        mos: heard.mos(codec),
-        loss_percent: 100.0 * ratio(lost, sent),
-        late_percent: 100.0 * ratio(late, sent),
-        missed_percent: 100.0 * ratio(lost + late, sent),
-        delay_p99_ms: high,
-        added_delay_p99_ms: high - fastest,
-        jitter_ms: jitter(&report.arrivals),
-        delay_ms: report.delays().median().unwrap_or_default(),
-    }
+    quality
 }
 
 /// BurstR: the mean length of bursts of loss over that of losses by chance; at least 1. Source: G.107, 7.5.
@@ -276,8 +238,10 @@ mod tests {
     fn a_clean_call_is_scored_for_its_delay_alone() {
         let clean = judged(&[Some(15); 50]);
         let by_model = Heard { delay_ms: 15.0 + 60.0 + 20.0, loss: 0.0, burst: 1.0 }.mos(Codec::G711);
-        assert_eq!(clean, Quality { mos: by_model, delay_ms: 15.0, delay_p99_ms: 15.0, ..Quality::default() });
-        assert!(clean.mos > 4.3, "{clean:?}");
+        let expected = [("mos", by_model), ("delay_ms", 15.0), ("delay_p99_ms", 15.0)];
+        let none = ["loss_percent", "late_percent", "missed_percent", "jitter_ms", "added_delay_p99_ms"];
+        assert_eq!(clean, expected.into_iter().chain(none.map(|name| (name, 0.0))).collect());
+        assert!(clean["mos"] > 4.3, "{clean:?}");
     }
 
     #[test]
@@ -285,34 +249,32 @@ mod tests {
         let mut delays = [Some(10); 20];
         (delays[3], delays[7], delays[8]) = (Some(90), None, None);
         let call = judged(&delays);
-        assert_eq!((call.loss_percent, call.late_percent, call.missed_percent), (10.0, 5.0, 15.0));
+        assert_eq!((call["loss_percent"], call["late_percent"], call["missed_percent"]), (10.0, 5.0, 15.0));
         // The 99th percentile of 17 times 10 and one 90: between the last two.
-        assert!((call.delay_p99_ms - (10.0 + 0.83 * 80.0)).abs() < 1e-6, "{call:?}");
-        assert!((call.added_delay_p99_ms - 0.83 * 80.0).abs() < 1e-6, "{call:?}");
+        assert!((call["delay_p99_ms"] - (10.0 + 0.83 * 80.0)).abs() < 1e-6, "{call:?}");
+        assert!((call["added_delay_p99_ms"] - 0.83 * 80.0).abs() < 1e-6, "{call:?}");
         // Three of 20 in two bursts: 1.5 long; by chance 1 / 0.85.
         let heard = Heard { delay_ms: 90.0, loss: 0.15, burst: 1.5 * 0.85 };
-        assert!((call.mos - heard.mos(Codec::G711)).abs() < 1e-9, "{call:?}");
+        assert!((call["mos"] - heard.mos(Codec::G711)).abs() < 1e-9, "{call:?}");
     }
 
     #[test]
     fn jitter_is_rtps() {
         // One change of 16 ms moves the estimate to 1; without another it decays by a sixteenth.
         let expected = (1.0 + 15.0 / 16.0) / 2.0;
-        assert!((judged(&[Some(10), Some(26), Some(26)]).jitter_ms - expected).abs() < 1e-9);
-        assert_eq!(judged(&[Some(10)]).jitter_ms, 0.0);
+        assert!((judged(&[Some(10), Some(26), Some(26)])["jitter_ms"] - expected).abs() < 1e-9);
+        assert_eq!(judged(&[Some(10)])["jitter_ms"], 0.0);
     }
 
     #[test]
     fn a_call_of_which_nothing_arrives_has_the_lowest_score_and_no_delay() {
-        let silent = judged(&[None; 5]);
-        assert_eq!((silent.mos, silent.loss_percent), (1.0, 100.0));
-        let worse = Quality::worse(&[silent, judged(&[Some(10); 5])]);
-        assert_eq!((worse.mos, worse.delay_ms), (1.0, 10.0));
-        let mean = Quality::mean(&[silent, judged(&[Some(10); 5])]).expect("two calls");
-        assert_eq!((mean.loss_percent, mean.delay_ms), (50.0, 10.0));
+        let calls = [judged(&[None; 5]), judged(&[Some(10); 5])];
+        let [silent, worse, mean] = [mean(&calls[..1]), worse(&calls), mean(&calls)];
+        assert_eq!((silent["mos"], silent["loss_percent"]), (1.0, 100.0));
+        assert_eq!((worse["mos"], worse["delay_ms"]), (1.0, 10.0));
+        assert_eq!((mean["loss_percent"], mean["delay_ms"]), (50.0, 10.0));
         let mut found = Findings::default();
-        Quality::mean(&[silent]).expect("a call").put(&mut found, "up_");
+        put(&mut found, "up_", &silent);
         assert!(found.metrics.contains_key("up_mos") && !found.metrics.contains_key("up_delay_ms"), "{found:?}");
-        assert_eq!(Quality::mean(&[]), None);
     }
 }

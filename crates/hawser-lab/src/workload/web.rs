@@ -9,21 +9,15 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use hawser_wire::Moment;
-use hawser_wire::traffic::{Congestion, Reliable, Timeline};
+use hawser_wire::traffic::Timeline;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, Counted, Streams, join, kind, side, until};
-use super::figures::Span;
-use super::options::Options;
-use super::{Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::exchange::{Answers, Counted, Target, ask, by, join, lock, side, until};
+use super::{Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
 
 /// A page unless told: 40 objects of 12 kB in the median, about 1 MB in all, as HTTP Archive's lighter half.
 const OBJECTS: usize = 40;
@@ -38,7 +32,7 @@ const CONNECTIONS: usize = 6;
 /// A request's head.
 const REQUEST_BYTES: u64 = 400;
 /// Which page, unless told.
-const PAGE: u64 = 1;
+const PAGE: usize = 1;
 
 /// A page, loaded again and again. Starts without a server; one owner.
 pub(super) struct Web {
@@ -47,17 +41,14 @@ pub(super) struct Web {
     keep_alive: bool,
     congestion: Congestion,
     ready: Option<Answers>,
-    streams: Streams,
 }
 
 /// Where pages are loaded from, and what is kept. Shared by the streams of a page.
 #[derive(Clone)]
 struct Browser {
-    kind: Reliable,
-    address: SocketAddr,
+    target: Target,
     connections: usize,
     keep_alive: bool,
-    streams: Streams,
     got: Arc<Mutex<Got>>,
 }
 
@@ -74,25 +65,18 @@ impl Web {
         let count = options.count("objects", 1, OBJECTS)?;
         let median = options.bytes("median")?.unwrap_or(MEDIAN_BYTES);
         let spread = options.number("spread", SPREAD)?;
-        let page = options.count("page", 0, usize::try_from(PAGE).unwrap_or_default())? as u64;
+        let page = options.count("page", 0, PAGE)? as u64;
         Ok(Self {
             objects: sizes(count, median, spread, page),
             connections: options.count("connections", 1, CONNECTIONS)?,
             keep_alive: options.yes("keep-alive", false)?,
             congestion: options.congestion()?,
             ready: None,
-            streams: Streams::default(),
         })
     }
 }
 
 /// Step 2.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bytes of an object, within bounds"
-)]
 fn sizes(count: usize, median: u64, spread: f64, page: u64) -> Vec<u64> {
     let mut chance = ChaCha8Rng::seed_from_u64(page);
     // Above 0 and at most 1.
@@ -107,7 +91,7 @@ fn sizes(count: usize, median: u64, spread: f64, page: u64) -> Vec<u64> {
 
 impl Workload for Web {
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        self.ready = Some(Answers::start(ground, kind(ground, self.congestion), &self.streams)?);
+        self.ready = Some(Answers::start(ground, self.congestion)?);
         Ok(())
     }
 
@@ -117,33 +101,26 @@ impl Workload for Web {
         let line = Timeline::new(start);
         let got = Got { line, object_ms: Vec::new(), page_ms: Vec::new(), is_broken: false };
         let browser = Browser {
-            kind: kind(ground, self.congestion),
-            address: answers.address,
+            target: answers.target.clone(),
             connections: self.connections,
             keep_alive: self.keep_alive,
-            streams: Arc::clone(&self.streams),
             got: Arc::new(Mutex::new(got)),
         };
         let (objects, loading) = (self.objects.clone(), browser.clone());
         let thread = side(&ground.client, "browser", move || async move {
             until(span.start).await;
-            tokio::select! {
-                () = loading.pages(&objects) => {}
-                () = until(span.end()) => {}
-            }
+            by(span.end(), loading.pages(&objects)).await;
             Ok(())
         })?;
         join("client", thread)?;
-        answers.end()?;
+        let streams = answers.end()?;
         let mut found = Findings::default();
-        let mut got = browser.got.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut got = lock(&browser.got);
         found.put_goodput(&got.line, span);
-        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
         found.put("pages", got.page_ms.len() as f64);
-        found.put("broken_flows", f64::from(u8::from(got.is_broken)));
+        found.put("broken_flows", f64::from(got.is_broken));
         found.put_samples("page_ms", std::mem::take(&mut got.page_ms));
-        found.put_samples_and_high("object_ms", "object_p99_ms", std::mem::take(&mut got.object_ms));
-        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        found.put_samples_and_high("object", std::mem::take(&mut got.object_ms));
         found.put_streams(ground.socket, &streams, &streams);
         Ok(found)
     }
@@ -174,7 +151,7 @@ impl Browser {
             let (browser, left, mut stream) = (self.clone(), Arc::clone(&left), kept.take());
             loading.spawn(async move {
                 loop {
-                    let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let next = lock(&left).pop_front();
                     let Some(size) = next else { return io::Result::Ok(()) };
                     stream = Some(browser.load(stream.filter(|_| browser.keep_alive), size).await?);
                 }
@@ -191,15 +168,16 @@ impl Browser {
         let begin = Moment::now();
         let mut stream = match stream {
             Some(stream) => stream,
-            None => Counted::dial(self.kind, self.address, &self.streams).await?,
+            None => Counted::dial(&self.target).await?,
         };
-        stream.ask(REQUEST_BYTES, size, |bytes| self.note(|got| got.line.add(Moment::now(), bytes))).await?;
+        let note = |bytes| self.note(|got| got.line.add(Moment::now(), bytes));
+        ask(&mut stream.stream, REQUEST_BYTES, size, note).await?;
         self.note(|got| got.object_ms.push((Moment::now() - begin).as_secs_f64() * 1e3));
         Ok(stream)
     }
 
     fn note(&self, what: impl FnOnce(&mut Got)) {
-        what(&mut self.got.lock().unwrap_or_else(PoisonError::into_inner));
+        what(&mut lock(&self.got));
     }
 }
 

@@ -22,6 +22,9 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where Debian's package has it.
 const PROGRAM: &str = "chromium";
+const ARGUMENTS: &str = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+                         --force-color-profile=srgb --no-first-run --disable-background-networking \
+                         --remote-debugging-pipe";
 
 /// A browser with one page. Ended on drop; one owner.
 pub struct Browser {
@@ -52,22 +55,11 @@ impl Browser {
         // Opened for both, so that neither side waits for the other to open.
         let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path).expect("open a pipe to chromium");
         let [commands, answers] = [&pipes[0], &pipes[1]].map(|pipe| open(pipe));
-        let arguments = [
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--hide-scrollbars",
-            "--force-color-profile=srgb",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--remote-debugging-pipe",
-        ];
         let child = Command::new("sh")
             .args(["-c", "exec 3<\"$1\" 4>\"$2\"; shift 2; exec \"$@\"", "sh"])
             .args(&pipes)
             .arg(PROGRAM)
-            .args(arguments)
+            .args(ARGUMENTS.split(' '))
             .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
             .arg("about:blank")
             .stdin(Stdio::null())
@@ -99,25 +91,19 @@ impl Browser {
             message["sessionId"] = json!(session);
         }
         self.commands.write_all(format!("{message}\0").as_bytes()).expect("write to chromium");
-        let number = self.number;
-        let answer = self.wait(method, |message| message["id"] == json!(number));
-        assert!(answer.get("error").is_none(), "{method}: {answer}");
-        answer["result"].clone()
-    }
-
-    fn wait(&mut self, what: &str, is_meant: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let Ok(message) = self.messages.recv_timeout(left) else {
                 let status = self.child.try_wait();
-                panic!("chromium (Debian's package of that name) did not answer {what}; it: {status:?}");
+                panic!("chromium (Debian's package of that name) did not answer {method}; it: {status:?}");
             };
             if message["method"] == "Network.requestWillBeSent" {
                 self.requests.extend(message["params"]["request"]["url"].as_str().map(str::to_owned));
             }
-            if is_meant(&message) {
-                return message;
+            if message["id"] == json!(self.number) {
+                assert!(message.get("error").is_none(), "{method}: {message}");
+                return message["result"].clone();
             }
         }
     }

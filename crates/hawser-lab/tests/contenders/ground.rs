@@ -4,8 +4,8 @@
 mod at_rest;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use hawser_lab::LabError;
 use hawser_lab::contender::{Contender, Offer, Programs, make};
 use hawser_lab::scenario::{ContenderPlan, Scenario};
 use hawser_lab::stage::Stage;
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_wire::traffic::{Congestion, Ping, PingReport, TcpTransfer, Timeline};
 use hawser_wire::{Namespace, Way};
 
 /// Where short transfers go, and how long they last.
@@ -77,11 +77,9 @@ impl Ground {
         let scenario = Scenario::parse(&text, "ground.toml", None).expect("the scenario of these tests");
         let stage = Stage::build(&scenario.network, &scenario.cases[0], 1);
         let stage = stage.expect("the stage stands (these tests need root)");
-        let programs = Programs {
-            hawser: option_env!("CARGO_BIN_EXE_hawser").unwrap_or("/nowhere/hawser").into(),
-            cache: tools(),
-        };
-        Self { stage, programs }
+        let hawser = option_env!("CARGO_BIN_EXE_hawser").unwrap_or("/nowhere/hawser").into();
+        // Tools are built once for all tests.
+        Self { stage, programs: Programs { hawser, cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("tools") } }
     }
 
     /// A contender with these options, carrying traffic.
@@ -141,11 +139,6 @@ impl Ground {
     }
 }
 
-/// Where tools are built, once for all tests.
-fn tools() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tools")
-}
-
 /// What `ip` says in a namespace.
 pub fn ip(host: &Namespace, words: &str) -> String {
     run(host, &format!("ip {words}"))
@@ -160,55 +153,51 @@ pub fn run(host: &Namespace, words: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+fn ping(from: &Namespace, destination: IpAddr) -> PingReport {
+    let interval = Duration::from_millis(20);
+    Ping { from: from.clone(), destination, interval, duration: interval * 10 }.run().expect("it pings")
+}
+
+fn transfer(from: (&Namespace, IpAddr), to: (&Namespace, IpAddr), duration: Duration) -> Timeline {
+    let transfer = TcpTransfer {
+        from: from.0.clone(),
+        to: to.0.clone(),
+        destination: SocketAddr::new(to.1, PORT),
+        source: Some(from.1),
+        congestion: Congestion::Cubic,
+        duration,
+    };
+    transfer.run().expect("it runs")
+}
+
 impl Contest<'_> {
     /// A ping and a stream each way between the addresses on offer.
     pub fn assert_both_ways(&self) {
-        let (stage, ends) = (&self.ground.stage, self.offer.ends);
-        let ways = [
-            (&stage.client, &stage.server, ends.client, ends.server),
-            (&stage.server, &stage.client, ends.server, ends.client),
-        ];
-        for (from, to, source, destination) in ways {
-            let interval = Duration::from_millis(20);
-            let ping = Ping { from: from.clone(), destination, interval, duration: interval * 10 };
-            let report = ping.start().and_then(hawser_wire::traffic::RunningPing::finish).expect("it pings");
-            assert!(!report.echoes.is_empty(), "no answer from {destination}");
-            let transfer = TcpTransfer {
-                from: from.clone(),
-                to: to.clone(),
-                destination: SocketAddr::new(destination, PORT),
-                source: Some(source),
-                congestion: Congestion::Cubic,
-                duration: TRANSFER,
-            };
-            let got = transfer.run().expect("it runs");
-            assert!(got.total_bytes() > 100_000, "{} bytes to {destination}", got.total_bytes());
+        let [client, server] = self.hosts();
+        for (from, to) in [(client, server), (server, client)] {
+            assert!(!ping(from.0, to.1).echoes.is_empty(), "no answer from {}", to.1);
+            let got = transfer(from, to, TRANSFER);
+            assert!(got.total_bytes() > 100_000, "{} bytes to {}", got.total_bytes(), to.1);
         }
     }
 
     /// A ping that nobody answers.
     pub fn assert_unanswered(&self) {
-        let interval = Duration::from_millis(20);
-        let destination = self.offer.ends.server;
-        let from = self.ground.stage.client.clone();
-        let ping = Ping { from, destination, interval, duration: interval * 10 };
-        let report = ping.start().and_then(hawser_wire::traffic::RunningPing::finish).expect("it pings");
-        assert!(report.echoes.is_empty(), "{destination} answers");
+        let [client, server] = self.hosts();
+        assert!(ping(client.0, server.1).echoes.is_empty(), "{} answers", server.1);
     }
 
     /// What a stream from client to server gets, in Mbit/s.
     pub fn rate(&self, duration: Duration) -> f64 {
-        let (stage, ends) = (&self.ground.stage, self.offer.ends);
-        let transfer = TcpTransfer {
-            from: stage.client.clone(),
-            to: stage.server.clone(),
-            destination: SocketAddr::new(ends.server, PORT),
-            source: Some(ends.client),
-            congestion: Congestion::Cubic,
-            duration,
-        };
-        let got = transfer.run().expect("it runs");
+        let [client, server] = self.hosts();
+        let got = transfer(client, server, duration);
         got.mbps_between(got.start() + duration / 4, got.start() + duration)
+    }
+
+    /// Client and server, with the addresses on offer.
+    fn hosts(&self) -> [(&Namespace, IpAddr); 2] {
+        let (stage, ends) = (&self.ground.stage, self.offer.ends);
+        [(&stage.client, ends.client), (&stage.server, ends.server)]
     }
 
     /// Waits until a link has carried this many bytes.
@@ -222,12 +211,11 @@ impl Contest<'_> {
 
     /// This many connections, which end at once.
     pub fn assert_flows(&self, flows: usize) {
-        let (stage, ends) = (&self.ground.stage, self.offer.ends);
-        let listen = || TcpListener::bind(SocketAddr::new(ends.server, PORT + 1)).expect("listens");
-        let listener = stage.server.run(listen).expect("enters");
-        let connect = || TcpStream::connect(SocketAddr::new(ends.server, PORT + 1)).expect("connects");
+        let [(client, _), (server, address)] = self.hosts();
+        let address = SocketAddr::new(address, PORT + 1);
+        let listener = server.run(|| TcpListener::bind(address).expect("listens")).expect("enters");
         for _ in 0..flows {
-            let outbound = stage.client.run(connect).expect("enters");
+            let outbound = client.run(|| TcpStream::connect(address).expect("connects")).expect("enters");
             listener.accept().expect("accepts");
             drop(outbound);
         }

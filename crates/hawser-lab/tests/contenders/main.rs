@@ -55,17 +55,24 @@ fn ecmp_spreads_flows_over_all_links_and_leaves_the_stage_as_it_was() {
 fn wireguard_go_runs_on_the_link_that_it_is_told_and_is_missing_by_name_without_go() {
     let has_go = Command::new("go").arg("version").output().is_ok();
     for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
-        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        if !has_go {
+        if has_go {
+            runs_on_eth(&shape, "wireguard-go", "link = \"eth\"");
+        } else {
+            let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
             assert_eq!(ground.refused("wireguard-go", "link = \"eth\"").to_string(), "go is missing");
-            continue;
         }
-        let contest = ground.up("wireguard-go", "link = \"eth\"");
-        assert_eq!(contest.offer.programs.len(), 2);
-        contest.assert_both_ways();
-        assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
-        contest.down();
     }
+}
+
+/// A program at both ends, and traffic on the one link.
+#[track_caller]
+fn runs_on_eth(shape: &Shape, kind: &str, options: &str) {
+    let ground = Ground::new(shape, &[("wifi", 20.0), ("eth", 20.0)]);
+    let contest = ground.up(kind, options);
+    assert_eq!(contest.offer.programs.len(), 2);
+    contest.assert_both_ways();
+    assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
+    contest.down();
 }
 
 #[test]
@@ -92,12 +99,7 @@ fn openvpn_runs_on_the_link_that_it_is_told() {
         (Shape { ipv6: true, ..Shape::default() }, "link = \"eth\"\ncipher = \"CHACHA20-POLY1305\""),
     ];
     for (shape, options) in table {
-        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let contest = ground.up("openvpn", options);
-        assert_eq!(contest.offer.programs.len(), 2);
-        contest.assert_both_ways();
-        assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
-        contest.down();
+        runs_on_eth(&shape, "openvpn", options);
     }
 }
 

@@ -28,7 +28,8 @@ struct Stream {
 }
 
 impl Stream {
-    fn start(stage: &Stage, offer: &Offer) -> Self {
+    /// With this many subflows.
+    fn start(stage: &Stage, offer: &Offer, subflows: usize) -> Self {
         assert_eq!(offer.socket, Transport::Mptcp);
         let server = SocketAddr::new(offer.ends.server, PORT);
         let listener = stage.server.run(|| {
@@ -57,14 +58,12 @@ impl Stream {
             }
             bytes
         });
-        Self { _listener: listener, outbound, sender: Some(sender), receiver: Some(receiver) }
+        let stream = Self { _listener: listener, outbound, sender: Some(sender), receiver: Some(receiver) };
+        await_subflows(&stage.client, subflows);
+        stream
     }
 
     /// Ends it; bytes that arrived.
-    fn finish(mut self) -> u64 {
-        self.end()
-    }
-
     fn end(&mut self) -> u64 {
         let _ = self.outbound.shutdown(Shutdown::Both);
         if let Some(sender) = self.sender.take() {
@@ -105,11 +104,10 @@ fn await_subflows(client: &Namespace, wanted: usize) {
 /// Sends for so long once all subflows are there, and gives Mbit/s.
 fn rate(contest: &Contest<'_>, stage: &Stage, subflows: usize, duration: Duration) -> f64 {
     let start = Instant::now();
-    let stream = Stream::start(stage, &contest.offer);
-    await_subflows(&stage.client, subflows);
+    let mut stream = Stream::start(stage, &contest.offer, subflows);
     thread::sleep(duration.saturating_sub(start.elapsed()));
     let elapsed = start.elapsed();
-    stream.finish() as f64 * 8.0 / 1e6 / elapsed.as_secs_f64()
+    stream.end() as f64 * 8.0 / 1e6 / elapsed.as_secs_f64()
 }
 
 #[test]
@@ -129,9 +127,7 @@ fn a_server_with_an_address_for_each_link_gets_a_subflow_for_each_pair() {
     let shape = Shape { server_links: true, ..Shape::default() };
     let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
     let contest = ground.up("mptcp", "path-manager = \"fullmesh\"\nlink = \"eth\"");
-    let stream = Stream::start(&ground.stage, &contest.offer);
-    await_subflows(&ground.stage.client, 4);
-    stream.finish();
+    drop(Stream::start(&ground.stage, &contest.offer, 4));
     contest.down();
 }
 
@@ -139,9 +135,7 @@ fn a_server_with_an_address_for_each_link_gets_a_subflow_for_each_pair() {
 fn a_translated_client_has_a_subflow_on_each_link() {
     let ground = Ground::new(&Shape { nat: true, ..Shape::default() }, &[("wifi", 20.0), ("eth", 20.0)]);
     let contest = ground.up("mptcp", "");
-    let stream = Stream::start(&ground.stage, &contest.offer);
-    await_subflows(&ground.stage.client, 2);
-    stream.finish();
+    drop(Stream::start(&ground.stage, &contest.offer, 2));
     contest.down();
 }
 
@@ -150,10 +144,9 @@ fn ndiffports_has_three_subflows_on_one_link() {
     let ground = Ground::new(&Shape::default(), &[("wifi", 20.0), ("eth", 20.0)]);
     for (options, subflows) in [("", 3), ("subflows = 2\nchecksums = true", 2)] {
         let contest = ground.up("mptcp", &format!("path-manager = \"ndiffports\"\nlink = \"eth\"\n{options}"));
-        let stream = Stream::start(&ground.stage, &contest.offer);
-        await_subflows(&ground.stage.client, subflows);
+        let stream = Stream::start(&ground.stage, &contest.offer, subflows);
         contest.await_carried("eth", 200_000);
-        stream.finish();
+        drop(stream);
         assert!(contest.carried("wifi") < HOUSEKEEPING, "all are on one link: {}", contest.carried("wifi"));
         contest.down();
     }
@@ -164,15 +157,32 @@ fn a_link_that_comes_gets_a_subflow_and_one_that_goes_loses_it() {
     let shape = Shape { absent: vec!["eth"], ..Shape::default() };
     let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
     let contest = ground.up("mptcp", "");
-    let stream = Stream::start(&ground.stage, &contest.offer);
-    await_subflows(&ground.stage.client, 1);
+    let stream = Stream::start(&ground.stage, &contest.offer, 1);
     let eth = ground.stage.index("eth").expect("it is a link");
     ground.stage.restore(eth).expect("it comes");
     await_subflows(&ground.stage.client, 2);
     ground.stage.cut(eth).expect("it goes");
     await_subflows(&ground.stage.client, 1);
-    stream.finish();
+    drop(stream);
     contest.down();
+}
+
+#[test]
+fn the_named_link_is_the_first_whenever_it_is_up() {
+    for ipv6 in [false, true] {
+        let shape = Shape { ipv6, absent: vec!["eth"], ..Shape::default() };
+        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+        let contest = ground.up("mptcp", "path-manager = \"default\"\nlink = \"eth\"");
+        let eth = ground.stage.index("eth").expect("it is a link");
+        let first = || ip(&ground.stage.client, &format!("route get {}", contest.offer.ends.server));
+        for _ in 0..2 {
+            assert!(first().contains("dev wifi"), "{}", first());
+            ground.stage.restore(eth).expect("it comes");
+            assert!(first().contains("dev eth"), "{}", first());
+            ground.stage.cut(eth).expect("it goes");
+        }
+        contest.down();
+    }
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::process::Output;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hawser_lab::go;
-use hawser_lab::localnet::{Host, Localnet, PATIENCE, Services, Topology};
+use hawser_lab::localnet::{Host, Localnet, PATIENCE, Topology, services};
 use hawser_wire::{Rate, Way};
 use serde_json::Value;
 
@@ -48,14 +47,10 @@ delay = "20ms"
 /// Held while a network starts: each is to be whole in time by itself.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 /// A network, whole in time.
 fn up(topology: &Topology) -> Localnet {
-    let _turn = turn();
-    let services = Services::build(&go::cache(), &|line| eprintln!("{line}")).expect("they are built (needs go)");
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let services = services().expect("they are built (needs go)");
     let begun = Instant::now();
     let net = Localnet::start(&topology.name, topology, &services).expect("it starts (needs root)");
     net.wait_ready(PATIENCE).expect("it becomes whole");
@@ -71,7 +66,7 @@ fn host<'a>(net: &'a Localnet, isd_as: &str) -> &'a Host {
 
 /// The reference's `scion` at a host, with the daemon there.
 fn scion(net: &Localnet, at: &Host, arguments: &[&str]) -> Output {
-    let mut command = at.namespace.command(&net.services().program("scion").to_string_lossy());
+    let mut command = at.namespace.command(&net.services.join("scion").to_string_lossy());
     command.args(arguments).args(["--sciond", &at.daemon.to_string()]).output().expect("it runs")
 }
 
@@ -133,11 +128,8 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
         assert!(process.running && process.memory_bytes > 0, "{process:?}");
     }
     assert!(status.cpu_s > 0.0 && status.memory_bytes > processes[0].memory_bytes);
-    assert!(
-        status.paths.iter().all(|pair| !pair.paths.is_empty()) && status.paths.len() == 6 * 5,
-        "{:?}",
-        status.paths
-    );
+    let paths = &status.paths;
+    assert!(paths.iter().all(|pair| !pair.paths.is_empty()) && paths.len() == 6 * 5, "{paths:?}");
     assert!(status.links.iter().all(|link| link.state == "up" && link.a_to_b.packets > 0), "{:?}", status.links);
 
     let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
@@ -154,7 +146,7 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
 fn another_network_beside_it_has_slow_links_and_hosts_of_its_own() {
     let net = up(&Topology::parse(SLOW, "slow.toml", None, None).expect("it is right"));
     let (near, far) = (host(&net, "1-ff00:0:110"), host(&net, "2-ff00:0:210"));
-    let second = net.hosts().iter().find(|host| host.number == 2).expect("it is there");
+    let second = net.hosts.iter().find(|host| host.number == 2).expect("it is there");
     assert!(ping(&net, [near, second], "").0, "{:?}", ping(&net, [near, second], ""));
 
     // The daemon of one host serves the other: both have one, and neither of them only for itself.
@@ -173,7 +165,7 @@ fn another_network_beside_it_has_slow_links_and_hosts_of_its_own() {
     let least: f64 = least.unwrap_or_else(|| panic!("{said}"));
     assert!(answered && least >= 40.0, "{least} ms there and back");
     let link = net.link("c1").expect("it is there");
-    let emulated = link.emulated().expect("it has a rate");
+    let emulated = link.emulated.as_ref().expect("it has a rate");
     for way in Way::BOTH {
         emulated.set(way, |way| way.rate = Some(Rate::mbit(5.0))).expect("it is changed");
     }

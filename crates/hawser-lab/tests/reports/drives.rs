@@ -49,14 +49,20 @@ fn read(text: &str, folder: Option<&Path>) -> Scenario {
     }
 }
 
-fn faults(text: &str, folder: Option<&Path>) -> Vec<String> {
-    match Scenario::parse(text, "s.toml", folder).map(|_| "nothing is wrong") {
+fn faults(text: &str, folder: &Path) -> Vec<String> {
+    match Scenario::parse(text, "s.toml", Some(folder)).map(|_| "nothing is wrong") {
         Err(FileError::Faulty { errors, .. }) => errors
             .iter()
             .map(|error| format!("{} ({})", error.message, error.hint.as_deref().unwrap_or("no hint")))
             .collect(),
         other => panic!("{other:?}"),
     }
+}
+
+/// Whether the text has this fault, with its hint.
+fn assert_said(text: &str, folder: &Path, said: &str) {
+    let faults = faults(text, folder);
+    assert!(faults.iter().any(|fault| fault == said), "{said} is not among {faults:#?}");
 }
 
 fn folder() -> tempfile::TempDir {
@@ -85,7 +91,7 @@ fn a_link_is_a_column_of_a_drive_from_a_second_on_so_many_times() {
 }
 
 #[test]
-fn what_is_wrong_with_a_trace_is_said() {
+fn what_is_wrong_with_a_trace_assert_said() {
     let folder = folder();
     let lte = "file = \"cell.down\"";
     let rows = [
@@ -108,12 +114,9 @@ fn what_is_wrong_with_a_trace_is_said() {
         ("file = \"cell.down\", scale = 0", "`scale`: 0 times is nothing (no hint)"),
         ("column = \"sky\"", "missing key `file` in trace (add: file = \"drives.csv\")"),
     ];
-    for (sky, said) in rows {
-        let faults = faults(&text(&with_traces(sky, lte), ""), Some(folder.path()));
-        assert!(faults.iter().any(|fault| fault == said), "{said} is not among {faults:#?}");
-    }
+    rows.iter().for_each(|(sky, said)| assert_said(&text(&with_traces(sky, lte), ""), folder.path(), said));
     let both = format!("{SKY}rate = \"5M\"\ntrace = \"cell.down\"\n");
-    assert!(faults(&text(&both, ""), Some(folder.path()))[0].contains("`trace` beside `rate`"));
+    assert!(faults(&text(&both, ""), folder.path())[0].contains("`trace` beside `rate`"));
 }
 
 const DRAW: &str = "[draw]\nstretches = 5\nlength = \"12s\"\nfile = \"drives.csv\"\nlinks = [1, 2]\nquick = 2\n";
@@ -176,7 +179,7 @@ fn without_a_recording_drives_are_generated_and_that_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_draw_is_said() {
+fn what_is_wrong_with_a_draw_assert_said() {
     let folder = folder();
     let rows = [
         (DRAW.replace("12s", "31s"), "no drive of drives.csv lasts 31 s (no hint)"),
@@ -187,10 +190,7 @@ fn what_is_wrong_with_a_draw_is_said() {
         ),
         (DRAW.replace("stretches = 5\n", ""), "missing key `stretches` in [draw] (add: stretches = 12)"),
     ];
-    for (draw, said) in rows {
-        let faults = faults(&text(&drawn_links(), &draw), Some(folder.path()));
-        assert!(faults.iter().any(|fault| fault == said), "{said} is not among {faults:#?}");
-    }
+    rows.iter().for_each(|(draw, said)| assert_said(&text(&drawn_links(), draw), folder.path(), said));
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn a_folder_of_recordings_goes_before_what_is_generated_and_must_have_them() {
     let path = mine.path().join("mine.toml");
     fs::write(&path, text(&drawn_links(), DRAW)).expect("it is written");
     let name = path.to_str().expect("a plain path");
-    let generated = scenario::find_with(name, None).expect("it is right").remove(0);
-    let recorded = scenario::find_with(name, Some(recordings.path())).expect("it is right").remove(0);
+    let generated = scenario::find(name, None).expect("it is right").remove(0);
+    let recorded = scenario::find(name, Some(recordings.path())).expect("it is right").remove(0);
     assert!(!generated.generated.is_empty() && recorded.generated.is_empty());
     assert_eq!(recorded.traces["drives.csv"], table());
     let empty = tempfile::tempdir().expect("a folder");
-    let Err(FileError::Faulty { errors, .. }) = scenario::find_with(name, Some(empty.path())) else {
+    let Err(FileError::Faulty { errors, .. }) = scenario::find(name, Some(empty.path())) else {
         panic!("the folder is empty")
     };
     assert!(errors[0].message.starts_with("there is no trace drives.csv in "), "{}", errors[0].message);
@@ -212,7 +212,7 @@ fn a_folder_of_recordings_goes_before_what_is_generated_and_must_have_them() {
 
 #[test]
 fn every_drive_that_comes_with_hawser_can_be_run_without_a_recording() {
-    let drives = scenario::find("drives").expect("a group");
+    let drives = scenario::find("drives", None).expect("a group");
     assert_eq!(drives.len(), 8);
     for scenario in drives {
         assert!(!scenario.generated.is_empty(), "{}", scenario.name);

@@ -1,8 +1,9 @@
 //! What a report says of synthetic results, and what comparing two of them finds.
 
 use std::fs;
+use std::path::PathBuf;
 
-use crate::synthetic::{FAILED, KERNEL, SKIPPED, keep, runs, scenario};
+use crate::synthetic::{FAILED, KERNEL, SKIPPED, keep, reported, runs, scenario};
 use hawser_lab::report::{self, Comparison, Verdict};
 use hawser_lab::scion_bench;
 
@@ -25,10 +26,7 @@ fn the_bench_s_text_has_tables_and_no_pictures() {
 
 #[test]
 fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let scenario = scenario();
-    keep(folder.path(), &scenario, &runs(&scenario, 5, 1, 1.0));
-    let written = report::write(folder.path()).expect("a report");
+    let (folder, written) = reported(&scenario(), 5, 1);
     let page = fs::read_to_string(&written.page).expect("the page");
     let text = fs::read_to_string(folder.path().join("report.md")).expect("the text");
     for (form, name) in [(&page, "report.html"), (&text, "report.md")] {
@@ -58,13 +56,10 @@ fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
     for outside in ["src=", "href=\"http", "url(", "@import", "<script"] {
         assert!(!page.contains(outside), "{outside} in the page");
     }
-    let pictures: Vec<_> =
-        written.files.iter().filter(|path| path.extension().is_some_and(|end| end == "svg")).collect();
-    assert_eq!(
-        pictures.len(),
-        8,
-        "lines, bars, two cases over time, three contenders' shares, a distribution: {pictures:?}"
-    );
+    let is_picture = |path: &&PathBuf| path.extension().is_some_and(|end| end == "svg");
+    let pictures: Vec<_> = written.files.iter().filter(is_picture).collect();
+    let expected = "lines, bars, two cases over time, three contenders' shares, a distribution";
+    assert_eq!(pictures.len(), 8, "{expected}: {pictures:?}");
     for picture in pictures {
         let name = picture.strip_prefix(folder.path()).expect("in the folder").display().to_string();
         assert!(text.contains(&format!("]({name})")), "{name} is not shown");
@@ -73,24 +68,16 @@ fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
 
 #[test]
 fn csv_has_a_row_for_each_series_and_metric() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let scenario = scenario();
-    keep(folder.path(), &scenario, &runs(&scenario, 5, 1, 1.0));
-    report::write(folder.path()).expect("a report");
+    let (folder, _) = reported(&scenario(), 5, 1);
     let text = fs::read_to_string(folder.path().join("results.csv")).expect("figures");
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(
-        rows[0],
-        ["scenario", "case", "contender", "workload", "metric", "unit", "n", "mean", "sd", "median", "least", "most"]
-    );
+    assert_eq!(rows[0].join(","), "scenario,case,contender,workload,metric,unit,n,mean,sd,median,least,most");
     assert_eq!(rows.len() - 1, 4 * 3 * 4, "cases, contenders that ran, metrics");
     let row = rows.iter().find(|row| row[1..5] == ["A.1", "hawser", "down", "goodput_mbps"]).expect("a row");
     let number = |place: usize| row[place].parse::<f64>().expect("a number");
     assert_eq!((row[5], row[6]), ("Mbit/s", "5"));
-    assert!(
-        (90.0..96.0).contains(&number(7)) && number(8) > 0.0 && number(10) <= number(9) && number(9) <= number(11),
-        "{row:?}"
-    );
+    let [mean, deviation, median, least, most] = [7, 8, 9, 10, 11].map(number);
+    assert!((90.0..96.0).contains(&mean) && deviation > 0.0 && least <= median && median <= most, "{row:?}");
 }
 
 #[test]
@@ -129,9 +116,7 @@ fn an_earlier_reports_pictures_are_not_left_behind() {
 #[test]
 fn every_scenario_that_comes_with_hawser_has_what_its_tables_and_plots_show() {
     for scenario in hawser_lab::scenario::all().expect("embedded scenarios") {
-        let folder = tempfile::tempdir().expect("a folder");
-        keep(folder.path(), &scenario, &runs(&scenario, 3, 1, 1.0));
-        let written = report::write(folder.path()).expect("a report");
+        let (_folder, written) = reported(&scenario, 3, 1);
         let page = fs::read_to_string(&written.page).expect("the page");
         assert!(!page.contains("Not drawn"), "{}: a plot shows nothing", scenario.name);
         assert!(page.matches("<table class=\"figures\">").count() >= scenario.tables.len().max(1), "{}", scenario.name);
@@ -198,11 +183,8 @@ fn an_improvement_is_better_and_a_single_run_tells_nothing() {
     let comparison = compared(5, 1, 1.15);
     assert_eq!((count(&comparison, "hawser", Verdict::Better), comparison.is_regression()), (4, false), "{comparison}");
     let comparison = compared(1, 1, 0.85);
-    assert_eq!(
-        (count(&comparison, "hawser", Verdict::Unknown), comparison.is_regression()),
-        (4, false),
-        "{comparison}"
-    );
+    let found = (count(&comparison, "hawser", Verdict::Unknown), comparison.is_regression());
+    assert_eq!(found, (4, false), "{comparison}");
     assert!(comparison.to_string().contains("too few runs"), "{comparison}");
 }
 

@@ -74,10 +74,7 @@ struct Table {
 
 #[test]
 fn the_page_shows_its_tables_and_plots_on_every_screen() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let scenario = synthetic::scenario();
-    synthetic::keep(folder.path(), &scenario, &synthetic::runs(&scenario, 5, 7, 1.0));
-    let written = report::write(folder.path()).expect("a report");
+    let (_folder, written) = synthetic::reported(&synthetic::scenario(), 5, 7);
     let mut browser = Browser::start();
     for (scheme, surface) in SURFACES {
         for width in WIDTHS {
@@ -86,11 +83,8 @@ fn the_page_shows_its_tables_and_plots_on_every_screen() {
             tables_are_there(&mut browser, &place);
             let collisions = browser.evaluate(COLLISIONS);
             assert_eq!(collisions, json!([]), "{place}");
-            assert_eq!(
-                browser.evaluate("document.documentElement.scrollWidth <= innerWidth"),
-                json!(true),
-                "{place}: the page itself scrolls sideways"
-            );
+            let fits = browser.evaluate("document.documentElement.scrollWidth <= innerWidth");
+            assert_eq!(fits, json!(true), "{place}: the page itself scrolls sideways");
             let screen = browser.screen();
             let share = screen.share(surface);
             assert!(share > 0.5, "{place}: {share:.2} of the page is {surface:?}");
@@ -103,18 +97,14 @@ fn the_page_shows_its_tables_and_plots_on_every_screen() {
 
 #[test]
 fn pictures_are_drawn_as_files_of_their_own_too() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let scenario = synthetic::scenario();
-    synthetic::keep(folder.path(), &scenario, &synthetic::runs(&scenario, 3, 8, 1.0));
-    let written = report::write(folder.path()).expect("a report");
+    let (_folder, written) = synthetic::reported(&synthetic::scenario(), 3, 8);
     let picture = written.files.iter().find(|path| path.ends_with("plots/synthetic-1.svg")).expect("the lines");
     let mut browser = Browser::start();
     for (scheme, surface) in SURFACES {
         browser.show(picture, WIDTHS[0], scheme);
         let screen = browser.screen();
-        let plots = plots(
-            browser.evaluate(&PLOTS.replace("document.querySelectorAll('svg.plot')", "[document.documentElement]")),
-        );
+        let whole = PLOTS.replace("document.querySelectorAll('svg.plot')", "[document.documentElement]");
+        let plots = plots(browser.evaluate(&whole));
         assert_eq!(plots.len(), 1);
         plots_are_drawn(&plots, &screen, scheme);
         assert!(screen.count(plots[0].place, surface) > 10_000, "{scheme}: the picture has no surface of its own");
@@ -161,10 +151,8 @@ fn plots_are_drawn(plots: &[Plot], screen: &Screen, place: &str) {
             let color = color(paint);
             let area = [at[0] - 2.0, at[1] - 2.0, at[2] + 4.0, at[3] + 4.0];
             let seen = screen.count(area, color);
-            assert!(
-                seen as f64 >= SEEN * at[2].max(at[3]),
-                "{place}: {seen} pixels of {paint} where {title} has a {kind} at {at:?}"
-            );
+            let is_seen = seen as f64 >= SEEN * at[2].max(at[3]);
+            assert!(is_seen, "{place}: {seen} pixels of {paint} where {title} has a {kind} at {at:?}");
         }
     }
 }

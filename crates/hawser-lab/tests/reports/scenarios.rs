@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment;
-use hawser_lab::scenario::{self, FileError, PlotKind, Scenario};
+use hawser_lab::scenario::{self, Case, Column, FileError, PlotKind, Published, Scenario};
 use hawser_lab::stage::Stage;
 
 /// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
@@ -39,6 +39,15 @@ fn all() -> Vec<Scenario> {
     })
 }
 
+fn named(name: &str) -> Scenario {
+    scenario::find(name, None).unwrap_or_else(|error| panic!("{name}: {error}")).remove(0)
+}
+
+fn case<'s>(scenario: &'s Scenario, name: &str) -> &'s Case {
+    let found = scenario.cases.iter().find(|case| case.name == name);
+    found.unwrap_or_else(|| panic!("{}: no case {name}", scenario.name))
+}
+
 #[test]
 fn each_says_what_it_re_examines_where_that_was_published_and_how_it_is_shown() {
     for scenario in all() {
@@ -56,23 +65,9 @@ fn each_says_what_it_re_examines_where_that_was_published_and_how_it_is_shown() 
 #[test]
 fn the_groups_are_those_that_are_promised() {
     let groups: BTreeSet<String> = all().into_iter().map(|scenario| scenario.group).collect();
-    assert_eq!(
-        groups.into_iter().collect::<Vec<_>>(),
-        [
-            "aggregation",
-            "bench",
-            "bond",
-            "drives",
-            "environments",
-            "links",
-            "proxy",
-            "scion",
-            "shila",
-            "shim",
-            "testbed",
-            "watched"
-        ]
-    );
+    let groups = groups.into_iter().collect::<Vec<_>>().join(" ");
+    let promised = "aggregation bench bond drives environments links proxy scion shila shim testbed watched";
+    assert_eq!(groups, promised);
 }
 
 #[test]
@@ -92,27 +87,17 @@ fn the_testbed_has_every_case_of_the_original_with_hawser_beside_it() {
 
 #[test]
 fn every_published_figure_is_there_and_shown_in_a_table() {
-    let scenarios = all();
     for (name, least) in PUBLISHED {
-        let scenario =
-            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
-        assert!(scenario.published.len() >= least, "{name}: {} of {least} published figures", scenario.published.len());
+        let there = named(name).published.len();
+        assert!(there >= least, "{name}: {there} of {least} published figures");
     }
-    for scenario in &scenarios {
-        for figure in &scenario.published {
-            let shown = scenario.tables.iter().any(|table| {
-                (table.cases.is_empty() || table.cases.contains(&figure.case))
-                    && table.columns.iter().any(|column| {
-                        column.published
-                            && column.metric == figure.metric
-                            && column.contender.as_ref().is_none_or(|label| *label == figure.contender)
-                    })
-            });
-            assert!(
-                shown,
-                "{}: {} of {} in {} is in no table",
-                scenario.name, figure.metric, figure.contender, figure.case
-            );
+    for Scenario { name, published, tables, .. } in all() {
+        for Published { case, contender, metric, .. } in &published {
+            let is_theirs = |label: &Option<String>| label.as_ref().is_none_or(|label| label == contender);
+            let is_its = |column: &Column| column.published && column.metric == *metric && is_theirs(&column.contender);
+            let mut of_case = tables.iter().filter(|table| table.cases.is_empty() || table.cases.contains(case));
+            let shown = of_case.any(|table| table.columns.iter().any(is_its));
+            assert!(shown, "{name}: {metric} of {contender} in {case} is in no table");
         }
     }
 }
@@ -122,7 +107,7 @@ fn a_plot_over_x_names_its_axis_and_its_cases_have_an_x() {
     for scenario in all() {
         for plot in scenario.plots.iter().filter(|plot| plot.kind == PlotKind::Lines) {
             assert!(plot.axis.is_some(), "{}: {} names no axis", scenario.name, plot.title);
-            let shown = |case: &&scenario::Case| plot.cases.is_empty() || plot.cases.contains(&case.name);
+            let shown = |case: &&Case| plot.cases.is_empty() || plot.cases.contains(&case.name);
             for case in scenario.cases.iter().filter(shown) {
                 assert!(case.x.is_some(), "{}: case {} has no x for {}", scenario.name, case.name, plot.title);
             }
@@ -132,10 +117,9 @@ fn a_plot_over_x_names_its_axis_and_its_cases_have_an_x() {
 
 #[test]
 fn the_sixteen_environments_are_those_that_were_published() {
-    let http3 = scenario::find("environments-http3").expect("it comes with Hawser").remove(0);
+    let http3 = named("environments-http3");
     let spread = |name: &str| {
-        let case = http3.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no environment {name}"));
-        let [a, b] = case.links.as_slice() else { panic!("{name} has two links") };
+        let [a, b] = case(&http3, name).links.as_slice() else { panic!("{name} has two links") };
         b.down.delay.saturating_sub(a.down.delay).as_millis()
     };
     // RTT spread as the report prints it, which it takes from the one-way delays.
@@ -191,17 +175,13 @@ fn networks_are_built_as_their_files_say() {
         ("aggregation-reordering", "both 300", 2, 0),
         ("environments-http3", "lte_geo", 2, 0),
     ];
-    let scenarios = all();
-    for (name, case, links, bystanders) in table {
-        let scenario =
-            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
-        let case =
-            scenario.cases.iter().find(|found| found.name == case).unwrap_or_else(|| panic!("{name}: no case {case}"));
-        let stage =
-            Stage::build(&scenario.network, case, 1).unwrap_or_else(|error| panic!("{name} {}: {error}", case.name));
-        assert_eq!((stage.links.len(), stage.bystanders.len()), (links, bystanders), "{name} {}", case.name);
+    for (name, of, links, bystanders) in table {
+        let scenario = named(name);
+        let case = case(&scenario, of);
+        let stage = Stage::build(&scenario.network, case, 1).unwrap_or_else(|error| panic!("{name} {of}: {error}"));
+        assert_eq!((stage.links.len(), stage.bystanders.len()), (links, bystanders), "{name} {of}");
         for (place, link) in stage.links.iter().enumerate() {
-            assert_eq!(stage.is_up(place), !case.absent.contains(&link.name), "{name} {}: {}", case.name, link.name);
+            assert_eq!(stage.is_up(place), !case.absent.contains(&link.name), "{name} {of}: {}", link.name);
         }
     }
 }

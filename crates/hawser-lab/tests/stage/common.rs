@@ -52,13 +52,27 @@ pub fn network(links: Vec<LinkPlan>) -> Network {
 }
 
 /// The case of all links.
-pub fn all(network: &Network) -> Case {
+fn all(network: &Network) -> Case {
     let (links, bystanders) = (network.links.clone(), network.bystanders.clone());
     Case { links, bystanders, ..plain().cases.remove(0) }
 }
 
 pub fn build(network: &Network) -> Stage {
-    Stage::build(network, &all(network), 1).expect("the stage stands (these tests need root)")
+    build_case(network, |_| ())
+}
+
+/// The same of a case that is changed so.
+pub fn build_case(network: &Network, change: impl FnOnce(&mut Case)) -> Stage {
+    let mut case = all(network);
+    change(&mut case);
+    Stage::build(network, &case, 1).expect("the stage stands (these tests need root)")
+}
+
+/// The two links in a network that is changed so.
+pub fn build_two(change: impl FnOnce(&mut Network)) -> Stage {
+    let mut network = network(two());
+    change(&mut network);
+    build(&network)
 }
 
 /// Sockets of two ends. Both closed on drop; one owner.

@@ -9,7 +9,7 @@ use hawser_lab::scenario::{Event, Family, Figures, Happening, LinkPlan};
 use hawser_lab::stage::{Forward, Stage, Timeline};
 use hawser_wire::{EmulatedLink, Moment, Rate, Trace, Way};
 
-use crate::common::{SILENCE, Talk, all, build, goodput, measured, ms, network, two};
+use crate::common::{SILENCE, Talk, build, build_case, build_two, goodput, measured, ms, network, two};
 use crate::watch::{EXACT, Watch, near};
 
 fn event(at: u64, link: &str, what: Happening) -> Event {
@@ -36,9 +36,7 @@ fn answers(talk: &Talk) -> bool {
 #[test]
 fn a_cut_takes_the_interface_and_its_routes_and_a_restore_brings_them_back() {
     for family in [Family::V4, Family::V6] {
-        let mut network = network(two());
-        (network.inner, network.outer) = (family, family);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.inner, network.outer) = (family, family));
         let (cut, other) = (talk(&stage, 0), talk(&stage, 1));
         let before = routes(&stage);
         assert!(answers(&cut) && answers(&other) && stage.is_up(0));
@@ -110,10 +108,7 @@ fn a_black_hole_is_silent_both_ways_until_it_is_restored() {
 #[test]
 fn an_absent_link_comes_with_a_restore_or_a_handover() {
     for by_handover in [false, true] {
-        let network = network(two());
-        let mut case = all(&network);
-        case.absent = vec!["eth".to_owned()];
-        let stage = Stage::build(&network, &case, 1).expect("the stage stands");
+        let stage = build_case(&network(two()), |case| case.absent = vec!["eth".to_owned()]);
         let (wifi, eth) = (talk(&stage, 0), talk(&stage, 1));
         assert!(!stage.is_up(1) && !answers(&eth) && answers(&wifi));
         match by_handover {
@@ -147,9 +142,7 @@ fn a_change_says_some_figures_and_leaves_the_others() {
 #[test]
 fn a_new_address_takes_the_old_ones_place_and_its_routes() {
     for family in [Family::V4, Family::V6] {
-        let mut network = network(two());
-        (network.inner, network.outer, network.lan) = (family, family, true);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.inner, network.outer, network.lan) = (family, family, true));
         let hosts = stage.forward_over(&[0], Forward::First).expect("routes");
         let between = Talk::new(&stage.client, &stage.server, hosts);
         for _ in 0..3 {
@@ -177,9 +170,7 @@ fn a_new_address_of_a_link_that_is_down_is_there_when_it_comes_back() {
 
 #[test]
 fn a_router_that_forgets_its_translations_shows_another_port() {
-    let mut network = network(two());
-    network.nat = true;
-    let stage = build(&network);
+    let stage = build_two(|network| network.nat = true);
     let talk = talk(&stage, 0);
     let mut ports = vec![talk.ask().expect("answers").port()];
     assert_eq!(talk.ask().expect("answers").port(), ports[0], "it is kept");
@@ -193,9 +184,7 @@ fn a_router_that_forgets_its_translations_shows_another_port() {
 #[test]
 fn forwarding_follows_links_that_go_and_come() {
     for (how, family) in [(Forward::First, Family::V4), (Forward::Flows, Family::V4), (Forward::Flows, Family::V6)] {
-        let mut network = network(two());
-        (network.lan, network.inner) = (true, family);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.lan, network.inner) = (true, family));
         let hosts = stage.forward_over(&[0, 1], how).expect("routes");
         let talk = Talk::new(&stage.client, &stage.server, hosts);
         talk.ask().unwrap_or_else(|error| panic!("{how:?} {family:?}: {error}"));
@@ -241,10 +230,7 @@ fn events_happen_at_their_times_and_are_told() {
 #[test]
 fn a_cut_and_a_handover_take_effect_at_their_times() {
     measured(|| {
-        let network = network(two());
-        let mut case = all(&network);
-        case.absent = vec!["eth".to_owned()];
-        let stage = Arc::new(Stage::build(&network, &case, 1).expect("the stage stands"));
+        let stage = Arc::new(build_case(&network(two()), |case| case.absent = vec!["eth".to_owned()]));
         let to = "eth".to_owned();
         let events = [
             event(300, "wifi", Happening::Cut),

@@ -3,11 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use hawser_lab::scenario::{Family, Scenario};
+use hawser_lab::scenario::{Family, Network, Scenario};
 use hawser_lab::stage::{Ends, Forward, Stage};
 use hawser_wire::{Namespace, Way};
 
-use crate::common::{QUESTIONS, Talk, all, build, carried, goodput, link, measured, ms, network, two};
+use crate::common::{
+    QUESTIONS, Talk, build, build_case, build_two, carried, goodput, link, measured, ms, network, two,
+};
 
 /// A busy link delivers at the wake that is nearest: each way a quarter of a millisecond early (hawser-wire, EARLY).
 const EARLY: Duration = Duration::from_micros(500);
@@ -15,9 +17,7 @@ const EARLY: Duration = Duration::from_micros(500);
 #[test]
 fn what_has_a_links_address_goes_over_that_link_in_either_family() {
     for family in [Family::V4, Family::V6] {
-        let mut network = network(two());
-        (network.inner, network.outer) = (family, family);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.inner, network.outer) = (family, family));
         for index in 0..2 {
             let ends = stage.ends_of(index);
             assert_eq!(ends.client, stage.links[index].address);
@@ -78,9 +78,7 @@ fn bound(host: &Namespace, address: IpAddr) -> (UdpSocket, u16) {
 #[test]
 fn every_link_reaches_every_interface_of_a_server_that_has_several() {
     for nat in [false, true] {
-        let mut network = network(two());
-        (network.server_links, network.nat) = (true, nat);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.server_links, network.nat) = (true, nat));
         for (near, far) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let ends = Ends { client: stage.links[near].address, server: stage.links[far].far_address };
             Talk::new(&stage.client, &stage.server, ends).ask_over(&stage, near);
@@ -94,9 +92,7 @@ fn every_link_reaches_every_interface_of_a_server_that_has_several() {
 
 #[test]
 fn a_router_that_translates_shows_its_own_address() {
-    let mut network = network(two());
-    network.nat = true;
-    let stage = build(&network);
+    let stage = build_two(|network| network.nat = true);
     for index in 0..2 {
         let seen = Talk::new(&stage.client, &stage.server, stage.ends_of(index)).ask().expect("answers");
         assert_ne!(seen.ip(), stage.links[index].address);
@@ -123,9 +119,7 @@ fn links_have_the_rates_and_delays_they_were_told() {
 #[test]
 fn hosts_behind_portals_reach_each_other_over_the_links_that_are_told_and_not_before() {
     for family in [Family::V4, Family::V6] {
-        let mut network = network(two());
-        (network.inner, network.lan) = (family, true);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.inner, network.lan) = (family, true));
         let talk = Talk::new(&stage.client, &stage.server, stage.hosts);
         assert!(talk.ask_within(ms(200)).is_err(), "there is no way without a tunnel");
         for index in [1, 0] {
@@ -140,9 +134,7 @@ fn hosts_behind_portals_reach_each_other_over_the_links_that_are_told_and_not_be
 #[test]
 fn flows_are_spread_over_all_links_with_a_lan_and_without() {
     for (lan, family) in [(false, Family::V4), (true, Family::V4), (false, Family::V6), (true, Family::V6)] {
-        let mut network = network(two());
-        (network.lan, network.inner) = (lan, family);
-        let stage = build(&network);
+        let stage = build_two(|network| (network.lan, network.inner) = (lan, family));
         let ends = stage.forward_over(&[0, 1], Forward::Flows).expect("routes");
         let before = [carried(&stage, 0), carried(&stage, 1)];
         for _ in 0..24 {
@@ -150,11 +142,8 @@ fn flows_are_spread_over_all_links_with_a_lan_and_without() {
         }
         for (index, before) in before.into_iter().enumerate() {
             for (now, before) in carried(&stage, index).into_iter().zip(before) {
-                assert!(
-                    (4..=20).contains(&(now - before)),
-                    "link {index}, lan {lan}, {family:?}: {} of 24",
-                    now - before
-                );
+                let flows = now - before;
+                assert!((4..=20).contains(&flows), "link {index}, lan {lan}, {family:?}: {flows} of 24");
             }
         }
         stage.stop_forwarding().expect("undone");
@@ -164,12 +153,10 @@ fn flows_are_spread_over_all_links_with_a_lan_and_without() {
 #[test]
 fn a_cases_sysctls_are_the_hosts_own() {
     for lan in [false, true] {
-        let mut network = network(two());
-        network.lan = lan;
-        let mut case = all(&network);
+        let network = Network { lan, ..network(two()) };
         let told = [("ipv4/tcp_reordering", "7"), ("client:ipv4/tcp_recovery", "3"), ("server:ipv4/tcp_recovery", "5")];
-        case.sysctls = told.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let stage = Stage::build(&network, &case, 1).expect("the stage stands");
+        let told = told.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let stage = build_case(&network, |case| case.sysctls = told.into());
         let read = |key: &str| [&stage.client, &stage.server].map(|host| host.sysctl(key).expect("it is there"));
         assert_eq!(read("ipv4/tcp_reordering"), ["7", "7"]);
         assert_eq!(read("ipv4/tcp_recovery"), ["3", "5"]);
@@ -179,10 +166,8 @@ fn a_cases_sysctls_are_the_hosts_own() {
 #[test]
 fn bystanders_have_a_link_of_their_own() {
     for (lan, server_links) in [(false, false), (true, false), (false, true)] {
-        let mut network = network(two());
-        (network.lan, network.server_links) = (lan, server_links);
-        network.bystanders = vec![link("tcp1", 5.0, 2), link("tcp2", 5.0, 2)];
-        let stage = build(&network);
+        let bystanders = vec![link("tcp1", 5.0, 2), link("tcp2", 5.0, 2)];
+        let stage = build(&Network { lan, server_links, bystanders, ..network(two()) });
         let before = [carried(&stage, 0)[0], carried(&stage, 1)[0]];
         for beside in &stage.bystanders {
             let talk = Talk::new(&beside.host, &stage.server, beside.ends);
@@ -210,13 +195,11 @@ fn those_on_one_medium_share_it() {
             transfer.destination.set_port(5001 + u16::try_from(index).expect("few"));
             transfer.start().expect("starts")
         });
-        let sum: f64 = transfers
-            .map(|transfer| {
-                let got = transfer.finish().expect("it ran");
-                got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
-            })
-            .iter()
-            .sum();
+        let goodputs = transfers.map(|transfer| {
+            let got = transfer.finish().expect("it ran");
+            got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
+        });
+        let sum: f64 = goodputs.iter().sum();
         assert!((7.0..=10.0).contains(&sum), "{sum} Mbit/s of one medium's 10");
     });
 }
@@ -228,13 +211,10 @@ fn nothing_is_left_of_a_stage() {
         let names = std::fs::read_dir("/run/netns").expect("it is there").flatten();
         names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(&mine)).collect()
     };
-    let mut network = network(two());
-    (network.lan, network.server_links, network.nat) = (true, true, true);
-    let stage = build(&network);
-    let made: Vec<String> =
-        [&stage.client, &stage.local, &stage.remote, &stage.server].map(|host| host.name().to_owned()).into();
-    let made: Vec<String> =
-        made.into_iter().chain(stage.links.iter().map(|link| link.router.name().to_owned())).collect();
+    let stage = build(&Network { lan: true, server_links: true, nat: true, ..network(two()) });
+    let hosts = [&stage.client, &stage.local, &stage.remote, &stage.server].into_iter();
+    let hosts = hosts.chain(stage.links.iter().map(|link| &link.router));
+    let made: Vec<String> = hosts.map(|host| host.name().to_owned()).collect();
     assert!(made.iter().all(|name| ours().contains(name)), "{made:?}");
     drop(stage);
     assert!(!made.iter().any(|name| ours().contains(name)), "{made:?}");

@@ -1,21 +1,19 @@
 //! The topology without a tunnel. Needs root.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
 
-use hawser_lab::topology::{Bond, ENDPOINT, Flow, LinkPlan, Over};
+use hawser_lab::topology::{Bond, ENDPOINT, Over};
+use hawser_wire::traffic::Towards;
 use hawser_wire::{Direction, Way};
 use socket2::SockRef;
 
-const fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
+use crate::common::ms;
+
+fn emulated(mbps: f64) -> [Direction; 2] {
+    Direction::shaped(mbps, ms(5), ms(100)).both_ways()
 }
 
-fn emulated(mbps: f64) -> LinkPlan {
-    LinkPlan::symmetric(&Direction::shaped(mbps, ms(5), ms(100)))
-}
-
-fn bond(plans: &[LinkPlan]) -> Bond {
+fn bond(plans: &[[Direction; 2]]) -> Bond {
     Bond::new(plans).expect("the topology stands (these tests need root)")
 }
 
@@ -52,7 +50,7 @@ fn links_that_share_a_bottleneck_have_addresses_of_their_own_and_one_rate() {
         let from = asked_over(&bond, index).expect("the endpoint answers");
         assert_eq!(from, IpAddr::from([10, 10, u8::try_from(index + 1).expect("few links"), 2]));
     }
-    let got = bond.transfer(Flow::Up, Over::LinkOne, ms(1500)).run().expect("it runs");
+    let got = bond.transfer(Towards::Server, Over::LinkOne, ms(1500)).run().expect("it runs");
     let rate = got.mbps_between(got.start() + ms(500), got.start() + ms(1500));
     assert!((15.0..=20.0).contains(&rate), "{rate} Mbit/s");
     let [bottleneck] = bond.links() else { panic!("{} emulated links", bond.links().len()) };
@@ -62,9 +60,9 @@ fn links_that_share_a_bottleneck_have_addresses_of_their_own_and_one_rate() {
 #[test]
 fn a_plain_transfer_fills_link_one_both_ways() {
     let bond = bond(&[emulated(40.0), emulated(20.0)]);
-    for flow in [Flow::Up, Flow::Down] {
-        let got = bond.transfer(flow, Over::LinkOne, ms(1500)).run().expect("it runs");
+    for towards in [Towards::Server, Towards::Client] {
+        let got = bond.transfer(towards, Over::LinkOne, ms(1500)).run().expect("it runs");
         let rate = got.mbps_between(got.start() + ms(500), got.start() + ms(1500));
-        assert!((36.0..=40.0).contains(&rate), "{rate} Mbit/s {}", flow.name());
+        assert!((36.0..=40.0).contains(&rate), "{rate} Mbit/s {towards:?}");
     }
 }

@@ -5,9 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use hawser_lab::experiment::{Findings, Line, Mark, Outcome, Run, SeriesKey};
+use hawser_lab::report::{self, Written};
 use hawser_lab::scenario::{Case, Plot, PlotKind, Scenario};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use tempfile::TempDir;
 
 /// A scenario with every kind of table and plot.
 const SCENARIO: &str = include_str!("scenario.toml");
@@ -62,23 +64,28 @@ pub fn keep(folder: &Path, scenario: &Scenario, runs: &[Run]) {
     files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).expect("write results"));
 }
 
+/// A folder with results of this many runs of each series, and their report.
+pub fn reported(scenario: &Scenario, repetitions: u32, seed: u64) -> (TempDir, Written) {
+    let folder = tempfile::tempdir().expect("a folder");
+    keep(folder.path(), scenario, &runs(scenario, repetitions, seed, 1.0));
+    let written = report::write(folder.path()).expect("a report");
+    (folder, written)
+}
+
 /// This many runs of each series; `goodput` scales that of hawser.
 pub fn runs(scenario: &Scenario, repetitions: u32, seed: u64, goodput: f64) -> Vec<Run> {
     let mut chance = Chance::new(seed);
     let mut runs = Vec::new();
     for case in &scenario.cases {
-        for (contender, workload) in case
-            .contenders
-            .iter()
-            .flat_map(|contender| case.workloads.iter().map(move |workload| (contender, workload)))
-        {
+        let of = |contender| case.workloads.iter().map(move |workload| (contender, workload));
+        for (contender, workload) in case.contenders.iter().flat_map(of) {
+            let series = SeriesKey {
+                scenario: scenario.name.clone(),
+                case: case.name.clone(),
+                contender: contender.clone(),
+                workload: workload.clone(),
+            };
             for repetition in 0..repetitions {
-                let series = SeriesKey {
-                    scenario: scenario.name.clone(),
-                    case: case.name.clone(),
-                    contender: contender.clone(),
-                    workload: workload.clone(),
-                };
                 let run = |outcome| Run { series: series.clone(), repetition, seed, started: 1.8e9, outcome };
                 if contender == "engarde" {
                     runs.push(run(Outcome::Skipped(SKIPPED.to_owned())));

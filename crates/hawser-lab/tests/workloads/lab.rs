@@ -7,7 +7,7 @@ use hawser_lab::contender::Transport;
 use hawser_lab::experiment::Findings;
 use hawser_lab::scenario::WorkloadPlan;
 use hawser_lab::stage::Ends;
-use hawser_lab::workload::{Ground, make};
+use hawser_lab::workload::{Ground, Workload, make};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace};
 
 #[path = "../../../hawser-wire/tests/common/measured.rs"]
@@ -65,11 +65,20 @@ pub fn join(n: usize, client: &Namespace, server: &Namespace, way: &Direction) -
     EmulatedLink::new(spec).expect("the link starts")
 }
 
-/// Makes, prepares and runs a workload, and holds it to its time.
-pub fn run(ground: &Ground, kind: &str, options: &str) -> Findings {
+/// A test that measures, with these links.
+pub fn on(ways: &[Direction], test: impl Fn(&Lab)) {
+    measured(|| test(&Lab::new(ways)));
+}
+
+pub fn made(ground: &Ground, kind: &str, options: &str) -> Box<dyn Workload> {
     let options = toml::from_str(options).expect("TOML");
     let plan = WorkloadPlan { kind: kind.to_owned(), name: "test".to_owned(), duration: ground.duration, options };
-    let mut workload = make(&plan).expect("it is made");
+    make(&plan).expect("it is made")
+}
+
+/// Makes, prepares and runs a workload, and holds it to its time.
+pub fn run(ground: &Ground, kind: &str, options: &str) -> Findings {
+    let mut workload = made(ground, kind, options);
     workload.prepare(ground).expect("it is prepared");
     let start = Moment::now() + ms(20);
     let found = workload.run(ground, start).expect("it runs");

@@ -3,12 +3,11 @@
 use hawser_lab::stage::Ends;
 use hawser_wire::{Direction, Loss};
 
-use crate::lab::{Lab, address, figure, measured, ms, run, shaped, within};
+use crate::lab::{Lab, address, figure, measured, ms, on, run, shaped, within};
 
 #[test]
 fn a_request_takes_a_round_trip_and_clients_ask_side_by_side() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(50.0)]);
+    on(&[shaped(50.0)], |lab| {
         let found = lab.run(ms(2000), "request", "clients = 3\nanswer = '1kB'\nrequest = 100");
         within(&found, "completion_ms", 20.0, 25.0);
         within(&found, "completion_p99_ms", 20.0, 100.0);
@@ -22,8 +21,7 @@ fn a_request_takes_a_round_trip_and_clients_ask_side_by_side() {
 
 #[test]
 fn a_request_that_is_long_takes_the_link_s_time() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let found = lab.run(ms(3000), "request", "request = '250kB'\nanswer = '250kB'");
         // A tenth of a second at 20 Mbit/s each way, and two round trips' worth; slow start and losses take their time.
         within(&found, "completion_ms", 220.0, 900.0);
@@ -32,8 +30,7 @@ fn a_request_that_is_long_takes_the_link_s_time() {
 
 #[test]
 fn requests_of_several_sizes_over_fresh_streams_are_told_apart() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let options = "answers = ['3kB', '250kB']\nfresh = true\npause = '50ms'";
         let found = lab.run(ms(3000), "request", options);
         // A round trip of 20 ms to connect, and one for the answer.
@@ -50,8 +47,7 @@ fn requests_of_several_sizes_over_fresh_streams_are_told_apart() {
 
 #[test]
 fn a_load_beside_requests_slows_them_and_has_its_own_figure() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let options = "answers = ['3kB']\nfresh = true\npause = '50ms'";
         let alone = lab.run(ms(3000), "request", options);
         let loaded = lab.run(ms(3000), "request", &format!("{options}\nload = 'down'"));
@@ -82,8 +78,7 @@ fn several_calls_at_once_are_judged_together() {
 
 #[test]
 fn a_clean_call_scores_high_and_a_lossy_one_as_the_model_says() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(10.0)]);
+    on(&[shaped(10.0)], |lab| {
         let found = lab.run(ms(2000), "voip", "ping = true");
         within(&found, "mos", 4.3, 4.41);
         within(&found, "delay_ms", 10.0, 13.0);
@@ -106,8 +101,7 @@ fn a_clean_call_scores_high_and_a_lossy_one_as_the_model_says() {
 
 #[test]
 fn a_constant_rate_is_kept_in_one_direction() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(10.0)]);
+    on(&[shaped(10.0)], |lab| {
         let found = lab.run(ms(2000), "voip", "rate = '5M'\ndirection = 'down'");
         // 1200 of each 1228 bytes.
         within(&found, "goodput_mbps", 4.75, 4.9);
@@ -121,8 +115,7 @@ fn a_constant_rate_is_kept_in_one_direction() {
 
 #[test]
 fn a_page_takes_its_round_trips_and_its_bytes() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let found = lab.run(ms(4000), "web", "objects = 20");
         // Four round trips at least: two streams after each other, each to be connected first.
         within(&found, "page_ms", 80.0, 1500.0);
@@ -141,8 +134,7 @@ fn a_page_takes_its_round_trips_and_its_bytes() {
 
 #[test]
 fn an_http3_download_fills_the_link_under_either_congestion_control() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         for congestion in ["bbr", "cubic"] {
             let found = lab.run(ms(3000), "http3", &format!("congestion = '{congestion}'"));
             within(&found, "goodput_mbps", 13.0, 19.6);
@@ -161,8 +153,7 @@ fn an_http3_download_fills_the_link_under_either_congestion_control() {
 
 #[test]
 fn connecting_takes_a_round_trip_and_fails_into_a_hole() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(10.0)]);
+    on(&[shaped(10.0)], |lab| {
         let found = lab.run(ms(1000), "connect", "interval = '20ms'\nping = true");
         within(&found, "connect_ms", 20.0, 25.0);
         // What was due within the last round trip does not stand in time.
@@ -177,8 +168,7 @@ fn connecting_takes_a_round_trip_and_fails_into_a_hole() {
 
 #[test]
 fn a_ping_alone_tells_the_idle_latency() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(10.0)]);
+    on(&[shaped(10.0)], |lab| {
         let found = lab.run(ms(1000), "ping", "interval = '10ms'");
         within(&found, "rtt_ms", 20.0, 22.0);
         within(&found, "ping_loss_percent", 0.0, 0.0);

@@ -1,19 +1,19 @@
 //! Bulk transfers, by our own streams and by iperf3's.
 
 use std::thread;
+use std::time::Duration;
 
 use hawser_lab::contender::Transport;
-use hawser_lab::scenario::WorkloadPlan;
+use hawser_lab::experiment::Findings;
 use hawser_lab::stage::Ends;
-use hawser_lab::workload::{Beside, make};
+use hawser_lab::workload::Beside;
 use hawser_wire::Namespace;
 
-use crate::lab::{Lab, address, figure, join, measured, ms, run, shaped, within};
+use crate::lab::{Lab, address, figure, join, made, measured, ms, on, run, shaped, within};
 
 #[test]
 fn a_bulk_download_fills_the_link_and_the_ping_beside_it_sees_the_queue() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(30.0)]);
+    on(&[shaped(30.0)], |lab| {
         let found = lab.run(ms(3000), "bulk", "ping = '20ms'");
         // 1448 of each 1500 bytes, less the slow start.
         within(&found, "goodput_mbps", 25.0, 28.97);
@@ -33,8 +33,7 @@ fn a_bulk_download_fills_the_link_and_the_ping_beside_it_sees_the_queue() {
 
 #[test]
 fn both_directions_at_once_are_told_apart_and_summed() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let mut ground = lab.ground(ms(2500));
         ground.ends = Ends { client: address("fd09:0::1"), server: address("fd09:0::2") };
         let found = run(&ground, "bulk", "direction = 'both'\ncongestion = 'reno'");
@@ -47,8 +46,7 @@ fn both_directions_at_once_are_told_apart_and_summed() {
 
 #[test]
 fn several_clients_share_the_link_and_each_has_its_figure() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(40.0)]);
+    on(&[shaped(40.0)], |lab| {
         let found = lab.run(ms(3000), "bulk", "direction = 'up'\nclients = 4\ncongestion = 'bbr'");
         within(&found, "goodput_mbps", 32.0, 38.7);
         within(&found, "jain", 0.5, 1.0);
@@ -59,8 +57,7 @@ fn several_clients_share_the_link_and_each_has_its_figure() {
 
 #[test]
 fn a_host_beside_the_client_competes_with_it() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         let host = Namespace::new("work").expect("makes a namespace");
         let _link = join(7, &host, &lab.server, &shaped(10.0));
         let mut ground = lab.ground(ms(2000));
@@ -70,13 +67,7 @@ fn a_host_beside_the_client_competes_with_it() {
         within(&found, "goodput_mbps", 15.0, 19.4);
         within(&found, "competitor_tcp1_mbps", 7.0, 9.7);
         within(&found, "jain", 0.8, 0.99);
-        let plan = WorkloadPlan {
-            kind: "bulk".to_owned(),
-            name: "down".to_owned(),
-            duration: ms(100),
-            options: toml::from_str("competitors = ['tcp2']").expect("TOML"),
-        };
-        let error = make(&plan).expect("it is made").prepare(&ground).expect_err("nobody of this name");
+        let error = made(&ground, "bulk", "competitors = ['tcp2']").prepare(&ground).expect_err("nobody of this name");
         assert!(error.to_string().contains("tcp2"), "{error}");
     });
 }
@@ -85,14 +76,7 @@ fn a_host_beside_the_client_competes_with_it() {
 fn a_link_that_is_cut_for_good_is_a_gap_to_the_end_and_no_error() {
     measured(|| {
         for kind in ["bulk", "request", "web", "http3"] {
-            let lab = Lab::new(&[shaped(20.0)]);
-            let ground = lab.ground(ms(1500));
-            let found = thread::scope(|scope| {
-                let running = scope.spawn(|| run(&ground, kind, "ping = true"));
-                thread::sleep(ms(900));
-                lab.links[0].cut().expect("it is cut");
-                running.join().expect("it runs")
-            });
+            let found = cut(kind, "ping = true", ms(1500), ms(900));
             within(&found, "longest_gap_ms", 400.0, 1000.0);
             within(&found, "goodput_mbps", 0.5, 15.0);
             within(&found, "ping_loss_percent", 20.0, 80.0);
@@ -100,10 +84,21 @@ fn a_link_that_is_cut_for_good_is_a_gap_to_the_end_and_no_error() {
     });
 }
 
+/// A workload over a link that is cut for good at a time.
+fn cut(kind: &str, options: &str, duration: Duration, at: Duration) -> Findings {
+    let lab = Lab::new(&[shaped(20.0)]);
+    let ground = lab.ground(duration);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| run(&ground, kind, options));
+        thread::sleep(at);
+        lab.links[0].cut().expect("it is cut");
+        running.join().expect("it runs")
+    })
+}
+
 #[test]
 fn mptcp_uses_both_links_and_every_subflow_has_the_congestion_control() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(15.0), shaped(10.0)]);
+    on(&[shaped(15.0), shaped(10.0)], |lab| {
         let set = |host: &Namespace, arguments: &str| {
             let status = host.command("ip").args(arguments.split(' ')).status().expect("the program ip starts");
             assert!(status.success(), "ip {arguments}");
@@ -132,8 +127,7 @@ fn mptcp_uses_both_links_and_every_subflow_has_the_congestion_control() {
 
 #[test]
 fn iperf3_agrees_with_bulk() {
-    measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
+    on(&[shaped(20.0)], |lab| {
         for (options, least) in [("", 16.0), ("direction = 'up'\nclients = 2", 16.0), ("direction = 'both'", 22.0)] {
             let found = lab.run(ms(2000), "iperf3", options);
             within(&found, "goodput_mbps", least, 2.0 * least.min(19.4));
@@ -146,14 +140,7 @@ fn iperf3_agrees_with_bulk() {
 #[test]
 fn iperf3_over_a_link_that_is_cut_tells_what_it_had_counted() {
     measured(|| {
-        let lab = Lab::new(&[shaped(20.0)]);
-        let ground = lab.ground(ms(2000));
-        let found = thread::scope(|scope| {
-            let running = scope.spawn(|| run(&ground, "iperf3", ""));
-            thread::sleep(ms(1200));
-            lab.links[0].cut().expect("it is cut");
-            running.join().expect("it runs")
-        });
+        let found = cut("iperf3", "", ms(2000), ms(1200));
         within(&found, "goodput_mbps", 3.0, 15.0);
     });
 }

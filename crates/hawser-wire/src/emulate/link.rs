@@ -54,16 +54,8 @@ impl LinkSpec {
     /// A link of MTU 1500 with the same settings both ways, and a seed of its own for each.
     #[must_use]
     pub fn symmetric(name: &str, a: End, b: End, direction: &Direction) -> Self {
-        let back_seed = direction.seed.wrapping_add(1);
-        Self {
-            name: name.to_owned(),
-            a,
-            b,
-            mtu: DEFAULT_MTU,
-            a_to_b: direction.clone(),
-            b_to_a: Direction { seed: back_seed, ..direction.clone() },
-            backend: Backend::default(),
-        }
+        let [a_to_b, b_to_a] = direction.both_ways();
+        Self { name: name.to_owned(), a, b, mtu: DEFAULT_MTU, a_to_b, b_to_a, backend: Backend::default() }
     }
 
     /// The same with both ways on a medium.

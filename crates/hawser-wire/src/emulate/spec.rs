@@ -189,6 +189,12 @@ impl Direction {
         Self { rate: Some(Rate::mbit(megabits)), queue: QueueDepth::Time(queue), delay, ..Self::default() }
     }
 
+    /// There, and back: the same, with a seed of its own for each.
+    #[must_use]
+    pub fn both_ways(&self) -> [Self; 2] {
+        [self.clone(), Self { seed: self.seed.wrapping_add(1), ..self.clone() }]
+    }
+
     /// What it carries on average: its trace's mean, or its rate.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {

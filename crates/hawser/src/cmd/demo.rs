@@ -44,9 +44,7 @@ impl Demo {
         if self.page {
             return demo::run_page(&program, &mut tell).map_err(failed);
         }
-        let mut view = if self.json { Box::new(demo::Silent) } else { demo::for_stdout() };
-        let figures = demo::run(&program, &mut *view).map_err(failed)?;
-        print(&figures, self.json)
+        print(&demo::run(&program, !self.json).map_err(failed)?, self.json)
     }
 }
 

@@ -150,7 +150,7 @@ fn list() -> Result<(), Failure> {
 }
 
 fn show(name: &str) -> Result<(), Failure> {
-    match scenario::find(name)?.as_slice() {
+    match scenario::find(name, None)?.as_slice() {
         [scenario] => print(&scenario.text),
         group => {
             let names: Vec<&str> = group.iter().map(|scenario| scenario.name.as_str()).collect();
@@ -195,7 +195,7 @@ fn portals() -> Result<PathBuf, Failure> {
 fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Failure> {
     let mut chosen: Vec<Scenario> = Vec::new();
     for name in names {
-        for scenario in scenario::find_with(name, traces)? {
+        for scenario in scenario::find(name, traces)? {
             if chosen.iter().all(|other| other.name != scenario.name) {
                 chosen.push(scenario);
             }

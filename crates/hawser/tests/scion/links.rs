@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hawser_lab::localnet::Topology;
 use hawser_lab::scion_bond::{ScionBond, ScionPlan};
-use hawser_lab::topology::Flow;
+use hawser_wire::traffic::Towards;
 use hawser_wire::{Direction, Moment};
 
 const ENDS: [&str; 2] = ["1-ff00:0:110", "1-ff00:0:120"];
@@ -60,8 +60,8 @@ mod alone {
         // 1472 bytes from the SCION header on, of which 36 are addresses, 36 the path and 8 UDP's.
         let datagrams: Vec<_> = paths.iter().filter(|path| path.transport == "scion").map(|path| path.mtu).collect();
         assert_eq!(datagrams, [1392; 2], "the path's MTU is used from the start");
-        for flow in [Flow::Up, Flow::Down] {
-            let transfer = bond.transfer(flow, 3 * WARM).start().expect("a stream");
+        for towards in [Towards::Server, Towards::Client] {
+            let transfer = bond.transfer(towards, 3 * WARM).start().expect("a stream");
             let start = Moment::now();
             (start + 2 * WARM).sleep_until();
             let cut = Moment::now();
@@ -69,9 +69,9 @@ mod alone {
             link.cut().expect("it is cut");
             let got = transfer.finish().expect("the stream goes on");
             let before = got.mbps_between(start + WARM, cut);
-            assert!(before > TOGETHER, "{before} Mbit/s {}", flow.name());
+            assert!(before > TOGETHER, "{before} Mbit/s {towards:?}");
             let gap = got.longest_gap(cut, start + 3 * WARM);
-            assert!(gap < GAP, "{gap:?} {}", flow.name());
+            assert!(gap < GAP, "{gap:?} {towards:?}");
             link.restore().expect("it is restored");
             wait_for("the path to be back", || bond.active_paths().len() == 3);
         }

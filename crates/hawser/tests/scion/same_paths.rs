@@ -26,7 +26,7 @@ fn paths(shown: &Value) -> Vec<Vec<Value>> {
 fn both_list_the_same_paths_in_the_same_order() {
     let topology = Topology::named("six-as", None).expect("it comes along");
     let net = Localnet::up(&topology).expect("the network comes up (needs root, and go)");
-    let scion = net.services().program("scion").to_string_lossy().into_owned();
+    let scion = net.services.join("scion").to_string_lossy().into_owned();
     let mut most = 0;
     for (from, to) in [
         ("1-ff00:0:111", "1-ff00:0:112"),

@@ -7,45 +7,24 @@
 //!
 //! Ended on drop: endpoints stay for their owner to remove.
 
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use hawser_net::genetlink::readable;
 use hawser_wire::Namespace;
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
-use rustix::io::Errno;
-use serde::Deserialize;
 
 use super::manager::{FULLMESH, Manager};
-use super::refused;
+use super::{LabError, Stage};
 use crate::background::{Background, Stop};
-use crate::contender::undo::ip;
-use crate::error::LabError;
+use crate::contender::undo::{Address, interfaces};
 use crate::scenario::Family;
-use crate::stage::Stage;
-use hawser_net::genetlink::readable;
 
 /// Groups of changes: links, IPv4 addresses, IPv6 addresses. Source: linux/rtnetlink.h, RTNLGRP_*.
 const GROUPS: [u32; 3] = [1, 5, 9];
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(100);
-
-/// What `ip -json address` says of an interface. Plain data.
-#[derive(Debug, Deserialize)]
-struct Interface {
-    #[serde(default)]
-    ifindex: u32,
-    #[serde(default)]
-    ifname: String,
-    #[serde(default)]
-    addr_info: Vec<Address>,
-}
-
-/// What it says of an address. Plain data.
-#[derive(Debug, Deserialize)]
-struct Address {
-    local: Option<IpAddr>,
-    scope: String,
-}
 
 /// What the thread works with. One owner.
 struct Work {
@@ -59,7 +38,8 @@ struct Work {
 
 /// Step 1; the first endpoints stand when it returns.
 pub(super) fn start(stage: &Stage) -> Result<Background<()>, LabError> {
-    let changes = stage.local.run(changes)?.map_err(|error| refused("listen for changes of interfaces", error))?;
+    let failed = |error| LabError::system("listen for changes of interfaces", error);
+    let changes = stage.local.run(changes)?.map_err(failed)?;
     let work = Work {
         namespace: stage.local.clone(),
         manager: Manager::open(&stage.local)?,
@@ -74,14 +54,11 @@ pub(super) fn start(stage: &Stage) -> Result<Background<()>, LabError> {
     })
 }
 
-fn changes() -> Result<Socket, Errno> {
-    let open = || {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        GROUPS.iter().try_for_each(|group| socket.add_membership(*group))?;
-        Ok(socket)
-    };
-    open().map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+fn changes() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    GROUPS.iter().try_for_each(|group| socket.add_membership(*group))?;
+    Ok(socket)
 }
 
 impl Work {
@@ -121,9 +98,7 @@ impl Work {
 
     /// Addresses of links that are up, with the indexes of their interfaces.
     fn addresses(&self) -> Result<Vec<(IpAddr, u32)>, LabError> {
-        let said = ip(&self.namespace, "-json address show up")?;
-        let parsed = serde_json::from_str::<Vec<Interface>>(&said);
-        let all = parsed.map_err(|error| LabError::system("understand ip -json address", error))?;
+        let all = interfaces(&self.namespace, "address", "show up")?;
         let of_links = all.into_iter().filter(|one| self.links.contains(&one.ifname));
         let usable =
             |address: &Address| address.local.filter(|ip| address.scope == "global" && ip.is_ipv4() == self.is_ipv4);

@@ -2,12 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use hawser_net::genetlink::{Attributes, Generic, Message, find, u16_of, u32_of};
 use hawser_wire::Namespace;
 use rustix::io::Errno;
 
-use super::refused;
-use crate::error::LabError;
-use hawser_net::genetlink::{Attributes, Generic, Message, find, u16_of, u32_of};
+use super::{KERNEL, LabError};
 
 /// The generic netlink family, and the group of its events.
 pub(super) const FAMILY: &str = "mptcp_pm";
@@ -69,11 +68,8 @@ impl Manager {
     pub(super) fn open(namespace: &Namespace) -> Result<Self, LabError> {
         let generic = namespace.run(|| Generic::open(FAMILY, VERSION))?;
         let generic = generic.map_err(|error| match error {
-            Errno::NOENT => LabError::Missing {
-                what: "the kernel's path manager of MPTCP".to_owned(),
-                hint: "Linux 5.19 or later with CONFIG_MPTCP".to_owned(),
-            },
-            error => refused("reach the path manager of MPTCP", error),
+            Errno::NOENT => LabError::missing("the kernel's path manager of MPTCP", KERNEL),
+            error => LabError::system("reach the path manager of MPTCP", error),
         })?;
         Ok(Self { generic, whose: namespace.name().to_owned() })
     }
@@ -82,15 +78,15 @@ impl Manager {
         let answers = self.ask("read limits", GET_LIMITS, &Attributes::default())?;
         let read = |kind| answers.first().and_then(|answer| u32_of(find(&answer.attributes, kind)?));
         let limits = read(ATTR_SUBFLOWS).zip(read(ATTR_RCV_ADD_ADDRS));
-        let (subflows, accepted) = limits.ok_or_else(|| refused("read limits of MPTCP", Errno::BADMSG))?;
+        let (subflows, accepted) = limits.ok_or_else(|| LabError::system("read limits of MPTCP", Errno::BADMSG))?;
         Ok(Limits { subflows, accepted })
     }
 
     pub(super) fn set_limits(&self, limits: Limits) -> Result<(), LabError> {
-        let mut attributes = Attributes::default();
-        attributes.bytes(ATTR_SUBFLOWS, &limits.subflows.to_ne_bytes());
-        attributes.bytes(ATTR_RCV_ADD_ADDRS, &limits.accepted.to_ne_bytes());
-        self.ask("set limits", SET_LIMITS, &attributes).map(|_| ())
+        let Limits { subflows, accepted } = limits;
+        self.tell("set limits", SET_LIMITS, |all| {
+            all.bytes(ATTR_SUBFLOWS, &subflows.to_ne_bytes()).bytes(ATTR_RCV_ADD_ADDRS, &accepted.to_ne_bytes())
+        })
     }
 
     /// Adds an endpoint; connections that live learn of it at once.
@@ -100,18 +96,14 @@ impl Manager {
         if let Some(index) = interface {
             inner.bytes(ADDR_IF_IDX, &index.to_ne_bytes());
         }
-        let mut attributes = Attributes::default();
-        attributes.nested(ATTR_ADDR, &inner);
-        self.ask(&format!("add endpoint {address}"), ADD_ADDR, &attributes).map(|_| ())
+        self.tell(&format!("add endpoint {address}"), ADD_ADDR, |all| all.nested(ATTR_ADDR, &inner))
     }
 
     /// Removes an endpoint, and the subflows from it.
     pub(super) fn remove(&self, endpoint: Endpoint) -> Result<(), LabError> {
         let mut inner = encoded(endpoint.address);
         inner.bytes(ADDR_ID, &[endpoint.id]);
-        let mut attributes = Attributes::default();
-        attributes.nested(ATTR_ADDR, &inner);
-        self.ask(&format!("remove endpoint {}", endpoint.address), DEL_ADDR, &attributes).map(|_| ())
+        self.tell(&format!("remove endpoint {}", endpoint.address), DEL_ADDR, |all| all.nested(ATTR_ADDR, &inner))
     }
 
     pub(super) fn endpoints(&self) -> Result<Vec<Endpoint>, LabError> {
@@ -120,7 +112,7 @@ impl Manager {
     }
 
     pub(super) fn flush(&self) -> Result<(), LabError> {
-        self.ask("remove all endpoints", FLUSH_ADDRS, &Attributes::default()).map(|_| ())
+        self.tell("remove all endpoints", FLUSH_ADDRS, |none| none)
     }
 
     /// Opens a subflow of a connection, by the userspace path manager.
@@ -129,10 +121,22 @@ impl Manager {
         local.bytes(ADDR_ID, &[subflow.id]);
         let mut remote = encoded(subflow.remote);
         remote.bytes(ADDR_PORT, &subflow.port.to_ne_bytes());
+        self.tell(&format!("open a subflow to {}", subflow.remote), SUBFLOW_CREATE, |all| {
+            all.bytes(ATTR_TOKEN, &subflow.token.to_ne_bytes());
+            all.nested(ATTR_ADDR, &local).nested(ATTR_ADDR_REMOTE, &remote)
+        })
+    }
+
+    /// Asks for something to be done, with the attributes that are put in.
+    fn tell(
+        &self,
+        action: &str,
+        command: u8,
+        put: impl FnOnce(&mut Attributes) -> &mut Attributes,
+    ) -> Result<(), LabError> {
         let mut attributes = Attributes::default();
-        attributes.bytes(ATTR_TOKEN, &subflow.token.to_ne_bytes());
-        attributes.nested(ATTR_ADDR, &local).nested(ATTR_ADDR_REMOTE, &remote);
-        self.ask(&format!("open a subflow to {}", subflow.remote), SUBFLOW_CREATE, &attributes).map(|_| ())
+        put(&mut attributes);
+        self.ask(action, command, &attributes).map(|_| ())
     }
 
     fn ask(&self, action: &str, command: u8, attributes: &Attributes) -> Result<Vec<Message>, LabError> {
@@ -140,11 +144,11 @@ impl Manager {
     }
 
     fn fault(&self, action: &str, error: Errno) -> LabError {
-        refused(format!("{action} of MPTCP in {}", self.whose), error)
+        LabError::system(format!("{action} of MPTCP in {}", self.whose), error)
     }
 }
 
-/// A subflow to be opened. Plain data.
+/// A subflow to be opened beside a connection's first. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subflow {
     /// Of which connection.

@@ -1,7 +1,8 @@
 //! The kernel's Multipath TCP (RFC 8684). Applications' sockets are MPTCP's own; nothing else carries their packets.
 //!
 //! 1. Limits are raised at both ends, and the options' sysctls set: checksums, SYN retries, scheduler. A connection's
-//!    first subflow, and what has no connection (a ping, a call), go by the named link, else by the fastest.
+//!    first subflow, and what has no connection (a ping, a call), go by the named link, else by the fastest, whenever
+//!    that is up.
 //! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed,
 //!    as NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
 //! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager
@@ -9,17 +10,12 @@
 //! 4. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first ([`ndiffports`]).
 
 use hawser_wire::Namespace;
-use rustix::io::Errno;
 
 use self::manager::{Limits, Manager};
-use super::links::{choose, has_lan};
+use super::links::{Choice, has_lan};
 use super::undo::Undo;
-use super::{Contender, Offer, Programs, Transport};
+use super::{Contender, ContenderPlan, LabError, Offer, Options, Programs, Stage, Transport};
 use crate::background::Background;
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::Stage;
 
 mod follow;
 mod manager;
@@ -34,6 +30,8 @@ const MOST_SYN_RETRIES: u32 = 127;
 /// The path manager is a program, not the kernel. Source: kernel documentation, networking/mptcp-sysctl, pm_type.
 const PM_TYPE: &str = "mptcp/pm_type";
 const USERSPACE: &str = "1";
+/// What has a path manager.
+const KERNEL: &str = "Linux 5.19 or later with CONFIG_MPTCP";
 
 /// How subflows come to be. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,28 +45,19 @@ enum PathManager {
 }
 
 /// The kernel's MPTCP. Down at first; one owner.
-#[derive(Debug)]
 struct Mptcp {
-    label: String,
-    link: Option<String>,
+    choice: Choice,
     path_manager: PathManager,
     /// Sysctls of both ends, and their values.
     sysctls: Vec<(&'static str, String)>,
-    running: Option<Running>,
-}
-
-/// What `up` left, in the order in which it goes.
-#[derive(Debug)]
-struct Running {
-    /// The thread that acts while connections live.
-    _helper: Option<Background<()>>,
-    managers: Vec<(Manager, Limits)>,
+    /// The thread that acts while connections live: goes before what was set.
+    helper: Option<Background<()>>,
     undo: Undo,
 }
 
 pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
     let mut options = Options::of_contender(plan);
-    let link = options.string("link")?;
+    let choice = Choice::parse(plan, &mut options)?;
     let subflows = options.up_to("subflows", MOST)?;
     let path_manager = match options.word("path-manager", &["fullmesh", "ndiffports", "default"])? {
         "ndiffports" => PathManager::NDiffPorts(subflows.unwrap_or(SUBFLOWS)),
@@ -87,54 +76,48 @@ pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contend
         sysctls.push(("mptcp/scheduler", scheduler));
     }
     options.finish()?;
-    Ok(Box::new(Mptcp { label: plan.label.clone(), link, path_manager, sysctls, running: None }))
+    Ok(Box::new(Mptcp { choice, path_manager, sysctls, helper: None, undo: Undo::default() }))
 }
 
 impl Contender for Mptcp {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
         if has_lan(stage) {
-            let what = "an address for each link at client and server (hosts behind a portal have one)".to_owned();
-            return Err(LabError::Missing { what, hint: "compare mptcp in a network without `lan`".to_owned() });
+            let what = "an address for each link at client and server (hosts behind a portal have one)";
+            return Err(LabError::missing(what, "compare mptcp in a network without `lan`"));
         }
-        let link = choose(stage, self.link.as_deref(), &self.label)?;
-        let (mut undo, offered) = (Undo::default(), stage.ends_of(link));
-        undo.ip_add(&stage.local, &stage.first_route(link, offered.server))?;
-        for (end, (key, value)) in
-            ends(stage).into_iter().flat_map(|end| self.sysctls.iter().map(move |set| (end, set)))
-        {
-            must_exist(end, key, value)?;
-            undo.sysctl(end, key, value)?;
+        let link = self.choice.place(stage)?;
+        let (undo, offered) = (&mut self.undo, stage.ends_of(link));
+        for end in ends(stage) {
+            for (key, value) in &self.sysctls {
+                must_exist(end, key, value)?;
+                undo.sysctl(end, key, value)?;
+            }
         }
         if matches!(self.path_manager, PathManager::NDiffPorts(_)) {
             undo.sysctl(&stage.local, PM_TYPE, USERSPACE)?;
         }
-        let mut managers = Vec::new();
         for end in ends(stage) {
             let manager = Manager::open(end)?;
             let before = manager.limits()?;
             manager.set_limits(Limits { subflows: MOST, accepted: MOST })?;
-            managers.push((manager, before));
+            undo.push(move || manager.flush().and_then(|()| manager.set_limits(before)));
         }
-        let helper = match self.path_manager {
+        self.helper = match self.path_manager {
             PathManager::Default => None,
             PathManager::Fullmesh => {
-                announce(stage, &managers[1].0)?;
+                announce(stage)?;
                 Some(follow::start(stage)?)
             }
             PathManager::NDiffPorts(subflows) => Some(ndiffports::start(&stage.local, subflows)?),
         };
-        self.running = Some(Running { _helper: helper, managers, undo });
+        // The last step: what fails before leaves nothing that `undo` does not know.
+        stage.route_first(link, offered.server)?;
         Ok(Offer { ends: offered, socket: Transport::Mptcp, programs: Vec::new(), portals: None })
     }
 
-    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
-        let Some(Running { _helper: helper, managers, mut undo }) = self.running.take() else { return Ok(()) };
-        drop(helper);
-        for (manager, before) in managers {
-            manager.flush()?;
-            manager.set_limits(before)?;
-        }
-        undo.undo()
+    fn down(&mut self, stage: &Stage) -> Result<(), LabError> {
+        drop(self.helper.take());
+        stage.stop_first().and(self.undo.undo())
     }
 }
 
@@ -144,7 +127,8 @@ const fn ends(stage: &Stage) -> [&Namespace; 2] {
 }
 
 /// Step 2, at the server.
-fn announce(stage: &Stage, server: &Manager) -> Result<(), LabError> {
+fn announce(stage: &Stage) -> Result<(), LabError> {
+    let server = Manager::open(&stage.remote)?;
     let own = |link: &usize| stage.links[*link].far_address != stage.endpoint;
     let mut links = (0..stage.links.len()).filter(own);
     links.try_for_each(|link| server.add(stage.ends_of(link).server, None, manager::SIGNAL))
@@ -153,20 +137,14 @@ fn announce(stage: &Stage, server: &Manager) -> Result<(), LabError> {
 /// What the kernel lacks is named; what it refuses for another reason is an error of the one who sets it.
 fn must_exist(end: &Namespace, key: &str, value: &str) -> Result<(), LabError> {
     if end.sysctl(key).is_err() {
-        let hint = "Linux 5.19 or later with CONFIG_MPTCP".to_owned();
-        return Err(LabError::Missing { what: format!("the kernel's sysctl net/{key}"), hint });
+        return Err(LabError::missing(format!("the kernel's sysctl net/{key}"), KERNEL));
     }
     if key == "mptcp/scheduler" {
         let available = end.sysctl("mptcp/available_schedulers")?;
         if !available.split_whitespace().any(|one| one == value) {
-            let hint = format!("this kernel has: {available}");
-            return Err(LabError::Missing { what: format!("the kernel's MPTCP scheduler {value}"), hint });
+            let what = format!("the kernel's MPTCP scheduler {value}");
+            return Err(LabError::missing(what, format!("this kernel has: {available}")));
         }
     }
     Ok(())
-}
-
-/// A failed request to the kernel's path manager.
-fn refused(action: impl Into<String>, error: Errno) -> LabError {
-    LabError::system(action, error)
 }

@@ -5,16 +5,14 @@
 //!
 //! Ended on drop.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
+use hawser_net::genetlink::{Generic, Message, find, u32_of};
 use hawser_wire::Namespace;
 
+use super::LabError;
 use super::manager::{EVENTS, FAMILY, Manager, Subflow, VERSION, address};
-use super::refused;
 use crate::background::{Background, Stop};
-use crate::error::LabError;
-use hawser_net::genetlink::{Generic, Message, find, u32_of};
 
 /// An established connection, and what an event tells of it. Source: linux/mptcp.h, MPTCP_EVENT_*, MPTCP_ATTR_*.
 const ESTABLISHED: u8 = 2;
@@ -29,19 +27,10 @@ const ADDRESS_ID: u8 = 1;
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// What an event tells of a new connection. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Connection {
-    token: u32,
-    local: IpAddr,
-    remote: IpAddr,
-    port: u16,
-}
-
 /// Step 1, for connections of this many subflows.
 pub(super) fn start(client: &Namespace, subflows: u32) -> Result<Background<()>, LabError> {
     let events = client.run(|| Generic::subscribe(FAMILY, VERSION, EVENTS))?;
-    let events = events.map_err(|error| refused("listen for connections of MPTCP", error))?;
+    let events = events.map_err(|error| LabError::system("listen for connections of MPTCP", error))?;
     let manager = Manager::open(client)?;
     Background::start(client, "mptcp-ndiffports", move |stop| {
         run(&events, &manager, subflows, stop);
@@ -55,33 +44,27 @@ fn run(events: &Generic, manager: &Manager, subflows: u32, mut stop: Stop) {
             tracing::warn!(%error, "listen for connections of MPTCP");
             Vec::new()
         });
-        for connection in happened.iter().filter_map(established) {
-            open(manager, connection, subflows);
+        for further in happened.iter().filter_map(further) {
+            // Step 2. A connection may have ended meanwhile: that is no fault.
+            for error in (1..subflows).filter_map(|_| manager.open_subflow(&further).err()) {
+                tracing::warn!(%error, "a connection has fewer subflows than asked for");
+            }
         }
     }
 }
 
-/// Step 2. A connection may have ended meanwhile: that is no fault.
-fn open(manager: &Manager, connection: Connection, subflows: u32) {
-    let Connection { token, local, remote, port } = connection;
-    for _ in 1..subflows {
-        if let Err(error) = manager.open_subflow(&Subflow { token, local, id: ADDRESS_ID, remote, port }) {
-            tracing::warn!(%error, "a connection has fewer subflows than asked for");
-        }
-    }
-}
-
-/// The connection that an event tells of, where the client made it.
-fn established(event: &Message) -> Option<Connection> {
+/// A further subflow of the connection that an event tells of, where the client established it.
+fn further(event: &Message) -> Option<Subflow> {
     let list = &event.attributes;
     let is_server = find(list, SERVER_SIDE).is_some_and(|side| side.first() == Some(&1));
     if event.command != ESTABLISHED || is_server {
         return None;
     }
     let port: [u8; 2] = find(list, DESTINATION_PORT)?.try_into().ok()?;
-    Some(Connection {
+    Some(Subflow {
         token: u32_of(find(list, TOKEN)?)?,
         local: address(list, FAMILY_ATTR, SOURCE)?,
+        id: ADDRESS_ID,
         remote: address(list, FAMILY_ATTR, DESTINATION)?,
         port: u16::from_be_bytes(port),
     })
@@ -104,9 +87,9 @@ mod tests {
     #[test]
     fn only_a_connection_that_the_client_established_counts() {
         let (local, remote) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-        let connection = Connection { token: 7, local, remote, port: 5001 };
-        assert_eq!(established(&event(ESTABLISHED, 0)), Some(connection));
-        assert_eq!(established(&event(ESTABLISHED, 1)), None, "the peer made it");
-        assert_eq!(established(&event(1, 0)), None, "it is only begun");
+        let subflow = Subflow { token: 7, local, id: 1, remote, port: 5001 };
+        assert_eq!(further(&event(ESTABLISHED, 0)), Some(subflow));
+        assert_eq!(further(&event(ESTABLISHED, 1)), None, "the peer made it");
+        assert_eq!(further(&event(1, 0)), None, "it is only begun");
     }
 }

@@ -6,17 +6,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::Deserialize;
-
-use super::super::Programs;
-use super::super::undo::ip;
-use super::pair::Pair;
 use super::wireguard_go::wire;
-use super::{Adapter, Ground, LOCAL, REMOTE, program};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::Stage;
+use super::{Adapter, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, Stage, program};
+use crate::contender::undo::interfaces;
+use crate::portals::any_of;
 use crate::wireguard::{PORT, device};
 
 /// Where its client and its server listen. Source: engarde.yml.sample.
@@ -28,12 +21,6 @@ pub(super) struct Engarde {
     /// The client and the server, where they are told.
     programs: [Option<PathBuf>; 2],
     cache: PathBuf,
-}
-
-/// What `ip -json link` says of an interface. Plain data.
-#[derive(Deserialize)]
-struct Interface {
-    ifname: String,
 }
 
 impl Adapter for Engarde {
@@ -50,12 +37,10 @@ impl Adapter for Engarde {
         let server = program::find("engarde-server", ("server", server.as_deref()), "engarde-server")?;
         let wireguard = crate::wireguard::build(&self.cache)?;
         let others = others(ground.stage)?;
-        let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), link.far_address)).collect();
-        let overrides: Vec<_> =
-            overrides.iter().map(|(name, far)| (*name, SocketAddr::new(*far, SERVER_PORT))).collect();
-        let call = SocketAddr::new(ground.stage.endpoint, SERVER_PORT);
-        let any = if call.is_ipv4() { "0.0.0.0" } else { "[::]" };
-        let ends = [(REMOTE, server, server_text(any)), (LOCAL, client, client_text(call, &others, &overrides))];
+        let at = |address| SocketAddr::new(address, SERVER_PORT);
+        let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), at(link.far_address))).collect();
+        let (call, listen) = (at(ground.stage.endpoint), at(any_of(ground.stage.endpoint)));
+        let ends = [(REMOTE, server, server_text(listen)), (LOCAL, client, client_text(call, &others, &overrides))];
         for (role, program, text) in ends {
             let file = pair.write(&format!("{role}.yml"), &text)?;
             pair.start(role, ground.namespace(role), &program, [file.to_string_lossy().as_ref()])?;
@@ -66,13 +51,9 @@ impl Adapter for Engarde {
 
 /// Step 2: the local end's interfaces that are no links.
 fn others(stage: &Stage) -> Result<Vec<String>, LabError> {
-    let said = ip(&stage.local, "-json link show")?;
-    let all: Vec<Interface> =
-        serde_json::from_str(&said).map_err(|error| LabError::system("understand ip -json link", error))?;
     let is_link = |name: &String| stage.links.iter().any(|link| link.name == *name);
-    let mut others: Vec<_> = all.into_iter().map(|one| one.ifname).filter(|name| !is_link(name)).collect();
-    others.push(device(LOCAL));
-    Ok(others)
+    let all = interfaces(&stage.local, "link", "show")?.into_iter().map(|one| one.ifname);
+    Ok(all.filter(|name| !is_link(name)).chain([device(LOCAL)]).collect())
 }
 
 fn client_text(call: SocketAddr, others: &[String], overrides: &[(&str, SocketAddr)]) -> String {
@@ -86,8 +67,8 @@ fn client_text(call: SocketAddr, others: &[String], overrides: &[(&str, SocketAd
     )
 }
 
-fn server_text(any: &str) -> String {
-    format!("server:\n  listenAddr: \"{any}:{SERVER_PORT}\"\n  dstAddr: \"127.0.0.1:{PORT}\"\n")
+fn server_text(listen: SocketAddr) -> String {
+    format!("server:\n  listenAddr: \"{listen}\"\n  dstAddr: \"127.0.0.1:{PORT}\"\n")
 }
 
 #[cfg(test)]
@@ -99,6 +80,7 @@ mod tests {
         let call = SocketAddr::from(([198, 51, 100, 7], SERVER_PORT));
         let text = client_text(call, &["lo".to_owned(), "wg-local".to_owned()], &[("wifi", call)]);
         assert_eq!(text, include_str!("golden/engarde-client.yml"));
-        assert_eq!(server_text("0.0.0.0"), include_str!("golden/engarde-server.yml"));
+        let any = SocketAddr::from(([0, 0, 0, 0], SERVER_PORT));
+        assert_eq!(server_text(any), include_str!("golden/engarde-server.yml"));
     }
 }

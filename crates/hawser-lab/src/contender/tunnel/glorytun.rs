@@ -3,15 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_wire::{Rate, Way};
-
-use super::super::Programs;
-use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, program};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::portals::new_key;
-use crate::scenario::ContenderPlan;
+use super::{Adapter, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, program};
+use crate::contender::links::rates;
+use crate::portals::{any_of, new_key};
 use crate::text::hex;
 
 /// Devices: their names tell both ends apart, whose control sockets lie in one folder.
@@ -64,10 +58,9 @@ impl Adapter for Glorytun {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "glorytun")?;
         let key = pair.write("key", &secret()?)?;
         let endpoint = ground.stage.endpoint;
-        let any = if endpoint.is_ipv4() { "0.0.0.0" } else { "::" };
+        let (any, endpoint, key) = (any_of(endpoint).to_string(), endpoint.to_string(), key.to_string_lossy());
         for (role, device) in DEVICES {
-            let (endpoint, key) = (endpoint.to_string(), key.to_string_lossy());
-            let words = self.bind(role, any, &endpoint, device, &key);
+            let words = self.bind(role, &any, &endpoint, device, &key);
             pair.start(role, ground.namespace(role), &program, words)?;
             ground.configure(role, device, pair)?;
         }
@@ -78,8 +71,7 @@ impl Adapter for Glorytun {
 /// A path for each link.
 fn paths(ground: &Ground<'_>, pair: &Pair, program: &Path) -> Result<(), LabError> {
     for link in ground.links {
-        let rate = |way| link.link.settings(way).mean_rate().map_or(UNSHAPED, Rate::bits_per_second);
-        let words = path(&link.address.to_string(), Way::BOTH.map(rate));
+        let words = path(&link.address.to_string(), rates(link).map(|rate| rate.unwrap_or(UNSHAPED)));
         let words: Vec<_> = words.split(' ').collect();
         pair.run(ground.namespace(LOCAL), program, &words)?;
     }

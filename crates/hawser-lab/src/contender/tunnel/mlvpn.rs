@@ -6,16 +6,9 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use hawser_wire::Way;
-
-use super::super::Programs;
-use super::super::undo::ip;
-use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, program};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::StageLink;
+use super::{Adapter, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, StageLink, program};
+use crate::contender::links::rates;
+use crate::contender::undo::ip;
 
 /// The device, and the first link's port. Source: mlvpn.conf(5), its examples.
 const DEVICE: &str = "mlvpn0";
@@ -83,8 +76,7 @@ struct Link {
 
 impl From<&StageLink> for Link {
     fn from(link: &StageLink) -> Self {
-        let rate = |way| link.link.settings(way).mean_rate().map(hawser_wire::Rate::bits_per_second);
-        Self { name: link.name.clone(), near: link.address, far: link.far_address, rates: Way::BOTH.map(rate) }
+        Self { name: link.name.clone(), near: link.address, far: link.far_address, rates: rates(link) }
     }
 }
 

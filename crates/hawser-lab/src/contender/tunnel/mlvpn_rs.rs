@@ -4,18 +4,17 @@
 //! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our
 //! files and /dev/net/tun, which may be root's alone.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hawser_config::PublicKey;
+use ipnet::IpNet;
 
-use super::super::Programs;
-use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, program};
-use crate::error::LabError;
-use crate::options::Options;
+use super::{
+    Adapter, ContenderPlan, Family, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, StageLink, program,
+};
+use crate::contender::links::device;
 use crate::portals::new_key;
-use crate::scenario::{ContenderPlan, Family};
-use crate::stage::StageLink;
 
 /// The device, and the first link's port. Source: mlvpn.toml.example.
 const DEVICE: &str = "mlvpn0";
@@ -26,9 +25,6 @@ const MOST_REORDER_MS: u32 = 10_000;
 /// Whom it runs as, and with what. Source: the project's mlvpn.service; capabilities(7).
 const USER: &str = "65534";
 const CAPABILITIES: &str = "+net_admin,+net_raw,+dac_override";
-/// Lengths of the device's networks.
-const PREFIX_V4: u8 = 24;
-const PREFIX_V6: u8 = 64;
 
 /// Its settings. Plain data.
 pub(super) struct MlvpnRs {
@@ -42,7 +38,7 @@ pub(super) struct MlvpnRs {
 struct End<'a> {
     role: &'static str,
     /// IPv4, and IPv6 where that is what it is to carry.
-    addresses: (&'a str, Option<&'a str>),
+    addresses: (IpNet, Option<IpNet>),
     key_file: &'a str,
     peer: &'a PublicKey,
     socket: &'a str,
@@ -66,7 +62,7 @@ impl MlvpnRs {
 /// Sections of all links, of one end.
 fn sections<'a>(role: &str, links: impl IntoIterator<Item = &'a StageLink>) -> String {
     let section = |(link, port): (&StageLink, u16)| {
-        let far = std::net::SocketAddr::new(link.far_address, port);
+        let far = SocketAddr::new(link.far_address, port);
         let (interface, more) = if role == LOCAL {
             (&link.name, format!("remote_addr = \"{far}\"\n"))
         } else {
@@ -95,15 +91,16 @@ impl Adapter for MlvpnRs {
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpnd")?;
-        let [program, setpriv] = [program, setpriv()?];
+        let missing = |_| LabError::missing("setpriv, to run mlvpnd without being root", "apt-get install util-linux");
+        let setpriv = program::find("setpriv", ("program", None), "setpriv").map_err(missing)?;
         let (local, remote) = (new_key()?, new_key()?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let key_file = pair.write(&format!("{role}.key"), &own.to_base64())?;
-            let [v4, v6] = addresses(role);
-            let socket = pair.folder().path().join(format!("{role}.sock"));
+            let [v4, v6] = device(usize::from(role == REMOTE));
+            let socket = pair.folder.path().join(format!("{role}.sock"));
             let end = End {
                 role,
-                addresses: (&v4, (ground.stage.inner == Family::V6).then_some(v6.as_str())),
+                addresses: (v4, (ground.stage.inner == Family::V6).then_some(v6)),
                 key_file: &key_file.to_string_lossy(),
                 peer: &peer.public(),
                 socket: &socket.to_string_lossy(),
@@ -118,13 +115,6 @@ impl Adapter for MlvpnRs {
     }
 }
 
-fn setpriv() -> Result<PathBuf, LabError> {
-    program::find("setpriv", ("program", None), "setpriv").map_err(|_| LabError::Missing {
-        what: "setpriv, to run mlvpnd without being root".to_owned(),
-        hint: "apt-get install util-linux".to_owned(),
-    })
-}
-
 /// What setpriv is told, so that it becomes the program.
 fn unprivileged(program: &str, file: &str) -> Vec<String> {
     let [user, capabilities] = [USER, CAPABILITIES];
@@ -134,15 +124,6 @@ fn unprivileged(program: &str, file: &str) -> Vec<String> {
     );
     let rest = ["--", program, "run", "--config", file];
     words.split(' ').chain(rest).map(str::to_owned).collect()
-}
-
-/// An end's addresses, of both families.
-fn addresses(role: &str) -> [String; 2] {
-    let of = |family, prefix| {
-        let ends = super::tun_ends(family);
-        format!("{}/{prefix}", if role == LOCAL { ends.client } else { ends.server })
-    };
-    [of(Family::V4, PREFIX_V4), of(Family::V6, PREFIX_V6)]
 }
 
 #[cfg(test)]
@@ -156,9 +137,10 @@ mod tests {
     fn configurations_are_those_of_its_examples() {
         let own = PrivateKey::parse(&("AQEB".repeat(10) + "AQE=")).expect("32 bytes");
         let peer = own.public();
+        let ([v4, v6], [remote, _]) = (device(0), device(1));
         let end = |role| End {
             role,
-            addresses: if role == LOCAL { ("10.77.0.2/24", Some("fd77::2/64")) } else { ("10.77.0.1/24", None) },
+            addresses: if role == LOCAL { (v4, Some(v6)) } else { (remote, None) },
             key_file: "/folder/key",
             peer: &peer,
             socket: "/folder/socket",

@@ -7,18 +7,18 @@
 //! 4. Pings until one is answered and every link that the adapter uses has carried something both ways.
 //! 5. `down` ends the programs; their devices go with them.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use hawser_wire::traffic::Ping;
 use hawser_wire::{Counters, Way};
+use ipnet::IpNet;
 
 use self::pair::Pair;
-use super::links::{family, has_lan, host, links_up, tun_ends};
-use super::{Contender, Make, Offer, Program, Programs, Transport};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::{ContenderPlan, Family};
-use crate::stage::{Ends, Stage, StageLink};
+use super::links::{Choice, family, has_lan, links_up, tun_ends};
+use super::{Contender, ContenderPlan, Ends, LabError, Make, Offer, Options, Program, Programs, Stage, Transport};
+use crate::scenario::Family;
+use crate::stage::StageLink;
 
 mod certificate;
 mod engarde;
@@ -58,9 +58,9 @@ trait Adapter: Send + Sized + 'static {
     /// Its settings: it takes its options, and no more.
     fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError>;
 
-    /// The links it is to use, of those that are up.
-    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
-        Ok(links_up(stage))
+    /// The one link that it is to use; without one, all that are up.
+    fn choice(&self) -> Option<&Choice> {
+        None
     }
 
     /// What applications use without a LAN: the devices' addresses, where they are ours to give.
@@ -77,6 +77,8 @@ struct Ground<'a> {
     stage: &'a Stage,
     /// All links: one that is down may come.
     links: &'a [StageLink],
+    /// The places of those that it is to use.
+    used: &'a [usize],
     /// What applications use without a LAN: [`Adapter::ends`].
     tun: Ends,
     /// What the tunnel joins beside its devices: client and server of LANs.
@@ -115,9 +117,13 @@ fn parsed<A: Adapter>(options: &str) -> A {
 impl<A: Adapter> Contender for Tunnel<A> {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
         let hosts = has_lan(stage).then_some(stage.hosts);
-        let ground = Ground { stage, links: &stage.links, tun: self.adapter.ends(stage.inner), hosts };
+        let used = match self.adapter.choice() {
+            Some(choice) => vec![choice.place(stage)?],
+            None => links_up(stage),
+        };
+        let ground = Ground { stage, links: &stage.links, used: &used, tun: self.adapter.ends(stage.inner), hosts };
         let ends = hosts.unwrap_or(ground.tun);
-        let links: Vec<_> = self.adapter.links(stage)?.into_iter().map(|link| &stage.links[link]).collect();
+        let links: Vec<_> = used.iter().map(|&link| &stage.links[link]).collect();
         let before: Vec<_> = links.iter().map(|link| counters(link)).collect();
         let mut pair = Pair::new(A::KIND)?;
         self.adapter.start(&ground, &mut pair)?;
@@ -134,16 +140,15 @@ impl<A: Adapter> Contender for Tunnel<A> {
 
 impl Ground<'_> {
     /// The addresses that an end may send from, as networks: its device's, and its host's.
-    fn behind(&self, end: impl Fn(&Ends) -> std::net::IpAddr) -> Vec<ipnet::IpNet> {
-        [Some(self.tun), self.hosts].iter().flatten().map(|ends| host(end(ends))).collect()
+    fn behind(&self, end: impl Fn(&Ends) -> IpAddr) -> Vec<IpNet> {
+        [Some(self.tun), self.hosts].iter().flatten().map(|ends| end(ends).into()).collect()
     }
 
     /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into
     /// it.
     fn configure(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
         pair.bring_up(role, self.namespace(role), device)?;
-        let (own, far) =
-            if role == LOCAL { (self.tun.client, self.tun.server) } else { (self.tun.server, self.tun.client) };
+        let [own, far] = seen(self.tun, role);
         let words = format!("{} address add {own} peer {far} dev {device}", family(own));
         pair.undo.ip_add(self.namespace(role), &words)?;
         self.route(role, device, pair)
@@ -152,8 +157,8 @@ impl Ground<'_> {
     /// Step 3, for a device that has its address.
     fn route(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
         let Some(hosts) = self.hosts else { return Ok(()) };
-        let far = if role == LOCAL { hosts.server } else { hosts.client };
-        let words = format!("{} route add {} dev {device}", family(far), host(far));
+        let [_, far] = seen(hosts, role);
+        let words = format!("{} route add {} dev {device}", family(far), IpNet::from(far));
         pair.undo.ip_add(self.namespace(role), &words)
     }
 
@@ -166,6 +171,11 @@ impl Ground<'_> {
 const LOCAL: &str = "local";
 const REMOTE: &str = "remote";
 
+/// An end's own address, and the far one.
+fn seen(ends: Ends, role: &str) -> [IpAddr; 2] {
+    if role == LOCAL { [ends.client, ends.server] } else { [ends.server, ends.client] }
+}
+
 /// Step 4.
 fn wait(
     stage: &Stage,
@@ -176,13 +186,9 @@ fn wait(
 ) -> Result<(), LabError> {
     let late = Instant::now() + PATIENCE;
     loop {
-        let ping = Ping {
-            from: stage.client.clone(),
-            destination: ends.server,
-            interval: PING_INTERVAL,
-            duration: PING_DURATION,
-        };
-        let is_answered = !ping.start()?.finish()?.echoes.is_empty();
+        let (from, destination) = (stage.client.clone(), ends.server);
+        let ping = Ping { from, destination, interval: PING_INTERVAL, duration: PING_DURATION };
+        let is_answered = !ping.run()?.echoes.is_empty();
         let silent: Vec<_> = links.iter().zip(before).filter(|(link, before)| !has_carried(link, before)).collect();
         if is_answered && silent.is_empty() {
             return Ok(());

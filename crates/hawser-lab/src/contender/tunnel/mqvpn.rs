@@ -9,16 +9,13 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use ipnet::IpNet;
 
-use super::super::Programs;
-use super::super::links::{family, host, tun_ends};
-use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
-use crate::error::LabError;
-use crate::options::Options;
+use super::{
+    Adapter, ContenderPlan, Ends, Family, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, certificate,
+    family, program, tun_ends,
+};
 use crate::portals::new_key;
-use crate::scenario::{ContenderPlan, Family};
-use crate::stage::Ends;
 
 /// The device, and where the remote end listens. Source: the project's guide.
 const DEVICE: &str = "mqvpn0";
@@ -49,7 +46,7 @@ pub(super) struct Mqvpn {
 impl Mqvpn {
     fn remote_text(&self, endpoint: IpAddr, server: IpAddr, key: &str, [certificate, private]: [&str; 2]) -> String {
         let listen = SocketAddr::new(endpoint, PORT);
-        let egress = if self.hybrid { format!("EgressAllow = {}\n", host(server)) } else { String::new() };
+        let egress = if self.hybrid { format!("EgressAllow = {}\n", IpNet::from(server)) } else { String::new() };
         format!(
             "[Interface]\nTunName = {DEVICE}\nListen = {listen}\nSubnet = {POOL_V4}\nSubnet6 = {POOL_V6}\n\n\
              [TLS]\nCert = {certificate}\nKey = {private}\n\n[Auth]\nKey = {key}\n\n[Multipath]\n{}{}{egress}",
@@ -115,8 +112,8 @@ impl Adapter for Mqvpn {
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mqvpn")?;
         if ground.hosts.is_some() {
-            let what = "a way through mqvpn for hosts behind its ends".to_owned();
-            return Err(LabError::Missing { what, hint: "compare mqvpn in a network without `lan`".to_owned() });
+            let what = "a way through mqvpn for hosts behind its ends";
+            return Err(LabError::missing(what, "compare mqvpn in a network without `lan`"));
         }
         let made = certificate::made(REMOTE)?;
         let files = [pair.write("remote.crt", &made.certificate)?, pair.write("remote.key", &made.key)?];
@@ -129,7 +126,7 @@ impl Adapter for Mqvpn {
             pair.start(role, ground.namespace(role), &program, ["--config", &file.to_string_lossy()])?;
             pair.bring_up(role, ground.namespace(role), DEVICE)?;
         }
-        let (family, server) = (family(ground.tun.server), host(ground.tun.server));
+        let (family, server) = (family(ground.tun.server), IpNet::from(ground.tun.server));
         pair.undo.ip_add(ground.namespace(REMOTE), &format!("{family} address add {server} dev lo"))?;
         pair.undo.ip_add(ground.namespace(LOCAL), &format!("{family} route add {server} dev {DEVICE}"))
     }

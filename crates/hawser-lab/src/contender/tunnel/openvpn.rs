@@ -6,14 +6,11 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::super::Programs;
-use super::super::links::{choose, steer};
-use super::pair::Pair;
-use super::{Adapter, Ground, LOCAL, REMOTE, certificate, program};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::{Ends, Stage};
+use super::{
+    Adapter, Choice, ContenderPlan, Ends, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, certificate,
+    program, seen,
+};
+use crate::contender::links::steer;
 
 /// The devices, and where the remote end listens. Source: openvpn(8).
 const DEVICE: &str = "ovpn0";
@@ -25,9 +22,8 @@ const PREFIX_V6: u8 = 64;
 
 /// Its settings. Plain data.
 pub(super) struct OpenVpn {
-    label: String,
     program: Option<PathBuf>,
-    link: Option<String>,
+    choice: Choice,
     protocol: &'static str,
     cipher: &'static str,
 }
@@ -59,7 +55,7 @@ impl OpenVpn {
         } else {
             format!("tls-server\ndh none\nlocal {outer}\nlport {PORT}\nfloat\n")
         };
-        let (own, far) = if is_local { (tun.client, tun.server) } else { (tun.server, tun.client) };
+        let [own, far] = seen(*tun, role);
         let inner = if own.is_ipv4() {
             format!("ifconfig {own} {far}\n")
         } else {
@@ -78,21 +74,20 @@ impl Adapter for OpenVpn {
 
     fn parse(plan: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
         Ok(Self {
-            label: plan.label.clone(),
             program: options.path("program")?,
-            link: options.string("link")?,
+            choice: Choice::parse(plan, options)?,
             protocol: options.word("protocol", &["udp", "tcp"])?,
             cipher: options.word("cipher", &CIPHERS)?,
         })
     }
 
-    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
-        Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
+    fn choice(&self) -> Option<&Choice> {
+        Some(&self.choice)
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(Self::KIND, ("program", self.program.as_deref()), "openvpn")?;
-        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        let link = ground.used[0];
         steer(ground.stage, link, PORT, &mut pair.undo)?;
         let (local, remote) = (certificate::made(LOCAL)?, certificate::made(REMOTE)?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
@@ -108,7 +103,7 @@ impl Adapter for OpenVpn {
             let file = pair.write(&format!("{role}.conf"), &self.text(&end))?;
             let file = file.to_string_lossy();
             // It would write its log to standard output.
-            let log = pair.folder().path().join(format!("{role} openvpn.log"));
+            let log = pair.folder.path().join(format!("{role} openvpn.log"));
             let arguments = ["--config", file.as_ref(), "--log-append", &log.to_string_lossy()];
             pair.start(role, ground.namespace(role), &program, arguments)?;
             pair.bring_up(role, ground.namespace(role), DEVICE)?;

@@ -22,23 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// The programs of both ends. Starts empty; what it holds goes on drop. One owner.
-#[derive(Debug)]
 pub(super) struct Pair {
     kind: &'static str,
     // Programs go before what was set for them, and that before their files.
-    programs: Vec<(&'static str, Process)>,
+    pub programs: Vec<(&'static str, Process)>,
     pub undo: Undo,
-    folder: Folder,
+    pub folder: Folder,
 }
 
 impl Pair {
     pub(super) fn new(kind: &'static str) -> Result<Self, LabError> {
         let _making = cleanup::making();
         Ok(Self { kind, programs: Vec::new(), undo: Undo::default(), folder: Folder::new()? })
-    }
-
-    pub(super) const fn folder(&self) -> &Folder {
-        &self.folder
     }
 
     /// Step 1: a file of this text; its path.
@@ -78,11 +73,6 @@ impl Pair {
         }
     }
 
-    /// A process that was started elsewhere.
-    pub(super) fn adopt(&mut self, role: &'static str, process: Process) {
-        self.programs.push((role, process));
-    }
-
     /// Step 2: waits for the device that an end's program makes.
     pub(super) fn bring_up(&mut self, role: &str, namespace: &Namespace, device: &str) -> Result<(), LabError> {
         let late = Instant::now() + PATIENCE;
@@ -104,11 +94,8 @@ impl Pair {
     /// An error that tells what all of them said.
     pub(super) fn fault(&self, fault: impl Into<String>) -> LabError {
         let logs = self.programs.iter().map(|(role, process)| format!("{role}:\n{}", process.log_end()));
-        LabError::Process {
-            process: self.kind.to_owned(),
-            fault: fault.into(),
-            log: logs.collect::<Vec<_>>().join("\n"),
-        }
+        let log = logs.collect::<Vec<_>>().join("\n");
+        LabError::Process { process: self.kind.to_owned(), fault: fault.into(), log }
     }
 
     /// Their roles and ids, with those of the processes that they started and that run still.
@@ -118,10 +105,8 @@ impl Pair {
 
     /// Step 3.
     pub(super) fn end(self) -> Result<(), LabError> {
-        let Self { kind: _, programs, mut undo, folder } = self;
+        let Self { programs, mut undo, folder: _folder, .. } = self;
         drop(programs);
-        let undone = undo.undo();
-        drop(folder);
-        undone
+        undo.undo()
     }
 }

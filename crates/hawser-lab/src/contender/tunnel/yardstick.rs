@@ -5,15 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::super::Programs;
-use super::super::links::choose;
-use super::pair::Pair;
 use super::program::find;
-use super::{Adapter, Ground, LOCAL, REMOTE};
-use crate::error::LabError;
-use crate::options::Options;
-use crate::scenario::ContenderPlan;
-use crate::stage::Stage;
+use super::{Adapter, Choice, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE};
 
 /// Where both listen.
 const PORT: u16 = 4921;
@@ -24,9 +17,8 @@ const CIPHERS: [&str; 2] = ["aes-128-gcm", "chacha20-poly1305"];
 
 /// Its settings. Plain data.
 pub(super) struct Yardstick {
-    label: String,
-    link: Option<String>,
-    cipher: String,
+    choice: Choice,
+    cipher: &'static str,
     program: Option<PathBuf>,
 }
 
@@ -34,30 +26,27 @@ impl Adapter for Yardstick {
     const KIND: &'static str = "yardstick";
 
     fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
-        let link = options.string("link")?;
-        let cipher = options.word("cipher", &CIPHERS)?.to_owned();
+        let choice = Choice::parse(plan, options)?;
+        let cipher = options.word("cipher", &CIPHERS)?;
         let beside = programs.hawser.with_file_name(Self::KIND);
         let program = options.path("program")?.or_else(|| beside.is_file().then_some(beside));
-        Ok(Self { label: plan.label.clone(), link, cipher, program })
+        Ok(Self { choice, cipher, program })
     }
 
-    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
-        Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
+    fn choice(&self) -> Option<&Choice> {
+        Some(&self.choice)
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = find(Self::KIND, ("program", self.program.as_deref()), Self::KIND)?;
-        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        let link = ground.used[0];
         let home = SocketAddr::new(ground.stage.address(link), PORT).to_string();
         let far = SocketAddr::new(ground.links[link].far_address, PORT).to_string();
         for (role, bind, peer) in [(REMOTE, &far, &home), (LOCAL, &home, &far)] {
             let device = format!("ys-{role}");
-            let (cipher, namespace) = (self.cipher.as_str(), ground.namespace(role));
-            let arguments = [
-                "--tun", &device, "--bind", bind, "--peer", peer, "--role", role, "--cipher", cipher, "--secret",
-                SECRET,
-            ];
-            pair.start(role, namespace, &program, arguments)?;
+            let ends = ["--tun", &device, "--bind", bind, "--peer", peer, "--role", role];
+            let arguments = ends.into_iter().chain(["--cipher", self.cipher, "--secret", SECRET]);
+            pair.start(role, ground.namespace(role), &program, arguments)?;
             ground.configure(role, &device, pair)?;
         }
         Ok(())

@@ -43,7 +43,7 @@ impl Contender for Plain {
 
 /// A transfer from the server, or what its option says instead.
 struct Transfer {
-    says: Option<String>,
+    says: Option<&'static str>,
 }
 
 impl Workload for Transfer {
@@ -59,10 +59,8 @@ impl Workload for Transfer {
 
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
         note("run");
-        match self.says.as_deref() {
-            Some("missing") => {
-                return Err(LabError::Missing { what: "tool".to_owned(), hint: "install it".to_owned() });
-            }
+        match self.says {
+            Some("missing") => return Err(missing("install it")),
             Some(reason) => return Err(LabError::NoFigure { figure: "goodput", reason: reason.to_owned() }),
             None => {}
         }
@@ -76,31 +74,30 @@ impl Workload for Transfer {
             duration: ground.duration,
         };
         let got = got.run()?;
-        let line = |name: &str, step: Duration| Line {
-            name: name.to_owned(),
-            link: None,
-            step_s: step.as_secs_f64(),
-            values: got.mbps_by(step),
-        };
-        let mut findings = Findings::default();
-        findings.lines.push(line("goodput_mbps", Duration::from_millis(500)));
-        findings.lines.push(line(measure::FINE, Duration::from_millis(10)));
-        // As a ping beside it would find.
-        findings.metrics.insert(LOADED.to_owned(), 50.0);
+        let lines = [("goodput_mbps", 500), (measure::FINE, 10)].map(|(name, ms)| {
+            let step = Duration::from_millis(ms);
+            Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values: got.mbps_by(step) }
+        });
         let mbps = got.mbps_between(got.start(), got.start() + ground.duration);
-        findings.metrics.insert("goodput_mbps".to_owned(), mbps);
-        Ok(findings)
+        // The round trip is as a ping beside it would find.
+        let figures = Findings::named([(LOADED, 50.0), ("goodput_mbps", mbps)]);
+        Ok(Findings { lines: lines.into(), ..figures })
     }
 }
 
-fn live(scenario: &Scenario, says: Option<&'static str>) -> Result<Outcome, LabError> {
-    let workload = move |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> {
-        Ok(Box::new(Transfer { says: says.map(str::to_owned) }))
-    };
-    let live = Live::new(scenario, Box::new(|_| Ok(Box::new(Plain))), Box::new(workload))?;
+fn missing(hint: &str) -> LabError {
+    LabError::Missing { what: "tool".to_owned(), hint: hint.to_owned() }
+}
+
+fn transfers(says: Option<&'static str>) -> Make<WorkloadPlan, dyn Workload> {
+    Box::new(move |_| Ok(Box::new(Transfer { says })))
+}
+
+fn live(scenario: &Scenario, says: Option<&'static str>) -> Outcome {
+    let live = Live::new(scenario, Box::new(|_| Ok(Box::new(Plain))), transfers(says), None).expect("all is known");
     let all = Series::all(scenario, Choice { quick: true, repetitions: None });
     let planned = plan::next(&all, &[], &scenario.repeat).expect("there is a run");
-    Ok(live.run(&planned).into())
+    live.run(&planned).into()
 }
 
 #[test]
@@ -117,7 +114,7 @@ fn a_run_is_measured_from_all_sides_and_leaves_nothing() {
     };
     let columns = vec![column("duplicate_acks"), column(ADDED)];
     scenario.tables.push(Table { title: String::new(), cases: Vec::new(), columns });
-    let outcome = live(&scenario, None).expect("all is known");
+    let outcome = live(&scenario, None);
     let Outcome::Found(findings) = outcome else { panic!("{outcome:?} (needs root)") };
     assert_eq!(done(), ["up", "prepare", "run", "down"]);
     let metric = |name: &str| findings.metrics.get(name).copied().unwrap_or_else(|| panic!("{name}: {findings:?}"));
@@ -145,10 +142,10 @@ fn a_run_is_measured_from_all_sides_and_leaves_nothing() {
 fn what_is_missing_is_skipped_and_what_breaks_has_failed_and_both_go_down() {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let scenario = scenario();
-    let skipped = live(&scenario, Some("missing")).expect("all is known");
+    let skipped = live(&scenario, Some("missing"));
     assert!(matches!(&skipped, Outcome::Skipped(why) if why == "tool is missing (install it)"), "{skipped:?}");
     assert_eq!(done(), ["up", "prepare", "run", "down"]);
-    let failed = live(&scenario, Some("it broke")).expect("all is known");
+    let failed = live(&scenario, Some("it broke"));
     assert!(matches!(&failed, Outcome::Failed(said) if said.contains("it broke")), "{failed:?}");
     assert_eq!(done(), ["up", "prepare", "run", "down"]);
 }
@@ -156,13 +153,9 @@ fn what_is_missing_is_skipped_and_what_breaks_has_failed_and_both_go_down() {
 #[test]
 fn what_means_nothing_is_told_before_anything_runs() {
     let scenario = scenario();
-    let refuse = |plan: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
-        Err(LabError::Option { contender: plan.label.clone(), fault: "no".to_owned() })
+    let made = |error: fn() -> LabError| {
+        Live::new(&scenario, Box::new(move |_| Err(error())), transfers(None), None).map(drop)
     };
-    let workload = |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> { Ok(Box::new(Transfer { says: None })) };
-    assert!(Live::new(&scenario, Box::new(refuse), Box::new(workload)).is_err());
-    let lack = |_: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
-        Err(LabError::Missing { what: "tool".to_owned(), hint: String::new() })
-    };
-    assert!(Live::new(&scenario, Box::new(lack), Box::new(workload)).is_ok());
+    assert!(made(|| LabError::Option { contender: "tcp".to_owned(), fault: "no".to_owned() }).is_err());
+    assert!(made(|| missing("")).is_ok());
 }

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use hawser_wire::Direction;
 
-use super::Sends;
-use super::links::{GOODPUT, LOAD, mbps};
+use super::links::{GOODPUT, LOAD, PERCENT, Sends, mbps, sends};
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Case, Event, Happening, LinkPlan, WorkloadPlan};
 
@@ -21,12 +20,13 @@ const BULK: [&str; 3] = ["bulk", "http3", "iperf3"];
 /// What is found.
 const CAPACITY: &str = "capacity_mbps";
 const SHARE: &str = "capacity_percent";
-const PERCENT: f64 = 100.0;
 
 /// A link in a span. Plain data.
 #[derive(Clone, Debug)]
 struct Now {
     is_there: bool,
+    /// Since the last restore.
+    has_stalled: bool,
     /// Up and down, and since when their recordings run.
     ways: [(Direction, Duration); 2],
 }
@@ -40,7 +40,7 @@ pub fn capacity(case: &Case, events: &[Event], workload: &WorkloadPlan, found: &
     if case.links.iter().any(|link| link.medium.is_some()) {
         return findings;
     }
-    let sends = Sends::of(&workload.options);
+    let sends = sends(&workload.options);
     let spans = spans(case, events);
     let held = |from, until| bytes(&spans, sends, from, until);
     let Some(all) = held(Duration::ZERO, workload.duration) else { return findings };
@@ -65,7 +65,7 @@ pub fn capacity(case: &Case, events: &[Event], workload: &WorkloadPlan, found: &
 fn spans<'a>(case: &'a Case, events: &'a [Event]) -> Vec<Span<'a>> {
     let begins = |plan: &'a LinkPlan| {
         let ways = [&plan.up, &plan.down].map(|way| (way.clone(), Duration::ZERO));
-        (plan.name.as_str(), Now { is_there: !case.absent.contains(&plan.name), ways })
+        (plan.name.as_str(), Now { is_there: !case.absent.contains(&plan.name), has_stalled: false, ways })
     };
     let mut spans = vec![(Duration::ZERO, case.links.iter().map(begins).collect::<BTreeMap<_, _>>())];
     for event in events {
@@ -78,8 +78,12 @@ fn spans<'a>(case: &'a Case, events: &'a [Event]) -> Vec<Span<'a>> {
 
 fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
     let mut set = |name: &str, is_there| {
-        if let Some(now) = links.get_mut(name) {
-            now.is_there = is_there;
+        let Some(now) = links.get_mut(name) else { return };
+        now.is_there = is_there;
+        now.has_stalled |= matches!(event.what, Happening::Stall);
+        // After a stall a recording begins anew (`Stage::restore`).
+        if is_there && std::mem::take(&mut now.has_stalled) {
+            now.ways.iter_mut().for_each(|(_, since)| *since = event.at);
         }
     };
     match &event.what {
@@ -113,7 +117,7 @@ fn bytes(spans: &[Span<'_>], sends: Sends, from: Duration, until: Duration) -> O
             continue;
         }
         for now in links.values().filter(|now| now.is_there) {
-            for way in sends.ways() {
+            for &way in sends {
                 sum += of_way(&now.ways[way], begin, end)?;
             }
         }
@@ -171,11 +175,14 @@ mod tests {
     #[test]
     fn links_that_are_away_or_change_count_as_they_are() {
         let event = |at: &str, what: &str| format!("[[event]]\nname = \"{at}\"\nat = \"{at}\"\nlink = \"a\"\n{what}\n");
+        let of_b = |events: String| events.replace("link = \"a\"", "link = \"b\"");
         let table = [
             (event("1s", "do = \"cut\""), 8.0 / 4.0 + 2.0),
             (event("1s", "do = \"black-hole\"") + &event("2s", "do = \"restore\""), 8.0 * 0.75 + 2.0),
             (event("2s", "do = \"change\"\ndown = { rate = \"4M\" }"), 6.0 + 2.0),
             (event("1s", "do = \"change\"\ndown = { trace = { file = \"t.csv\", column = \"x\" } }"), 2.0 + 2.0 + 2.0),
+            (of_b(event("1s", "do = \"cut\"") + &event("3s", "do = \"restore\"")), 8.0 + 1.0),
+            (of_b(event("1s", "do = \"stall\"") + &event("3s", "do = \"restore\"")), 8.0 + 2.0),
             (event("3s", "do = \"handover\"\nto = \"b\"") + "[[case]]\nname = \"A\"\nabsent = [\"b\"]\n", 6.0 + 0.0),
         ];
         for (rest, expected) in table {
@@ -191,11 +198,8 @@ mod tests {
         };
         assert_eq!(share("direction = \"down\"", &[(GOODPUT, 9.0)]), Some(90.0));
         assert_eq!(share("load = \"down\"", &[(GOODPUT, 1.0), (LOAD, 8.0)]), Some(90.0));
-        assert_eq!(
-            share("direction = \"down\"\nbytes = 1000", &[(GOODPUT, 9.0)]),
-            None,
-            "it ends before the time does"
-        );
+        let early = share("direction = \"down\"\nbytes = 1000", &[(GOODPUT, 9.0)]);
+        assert_eq!(early, None, "it ends before the time does");
         assert_eq!(share("direction = \"down\"", &[]), None);
     }
 

@@ -30,7 +30,9 @@ const BEFORE: usize = 20;
 const WATCHED: usize = 30;
 /// It carries that again once half a second has this part of it. Source: docs/scenarios.md, `links_recovery_ms`.
 const BACK: f64 = 0.9;
-const MILLI: f64 = 1e3;
+/// Milliseconds in a second, and a whole in percent.
+pub(super) const MILLI: f64 = 1e3;
+pub(super) const PERCENT: f64 = 100.0;
 /// The workload's own figure.
 pub(super) const GOODPUT: &str = "goodput_mbps";
 /// The same of a load beside it.
@@ -42,30 +44,20 @@ const MEGA: f64 = 1e6;
 /// A link's counters at a moment: from the local end, and to it.
 type Look = [Counters; 2];
 
-/// Bytes handed to a link, both ways together; those delivered to the remote end, to the local end.
+/// Bytes handed to a link, both ways together.
 fn sent(look: &Look) -> u64 {
     look[0].bytes_in + look[1].bytes_in
-}
-
-fn up(look: &Look) -> u64 {
-    look[0].bytes_out
-}
-
-fn down(look: &Look) -> u64 {
-    look[1].bytes_out
 }
 
 /// What the links carried over time. Plain data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Carried {
-    /// At the start, and after each step: of each link.
-    looks: Vec<Vec<Look>>,
-    /// The same, ten times a second.
+    /// At the start, and ten times a second: of each link.
     glances: Vec<Vec<Look>>,
     /// At the end, within the last step.
     last: Vec<Look>,
     /// From the start to the end.
-    time: Duration,
+    pub time: Duration,
     /// What programs cost.
     pub costs: Costs,
 }
@@ -108,74 +100,53 @@ fn look(read: &dyn Fn() -> Vec<Look>, mut meter: Meter, when: When, is_done: &At
     if !is_done.load(Ordering::Acquire) {
         end.sleep_until();
     }
-    let looks = glances.iter().step_by(GLANCES).cloned().collect();
-    Carried { looks, glances, last: read(), time: Moment::now() - start, costs: meter.finish() }
+    Carried { glances, last: read(), time: Moment::now() - start, costs: meter.finish() }
 }
 
-/// In which directions a workload sends. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sends {
-    /// From the client.
-    Up,
-    /// To the client.
-    Down,
-    /// Both, or it does not say.
-    Both,
+/// In which directions a workload sends: places among up, from the client, and down.
+pub type Sends = &'static [usize];
+const UP: Sends = &[0];
+const DOWN: Sends = &[1];
+const BOTH: Sends = &[0, 1];
+
+/// As a workload's options have it; both where they do not say.
+pub fn sends(options: &toml::Table) -> Sends {
+    // The load beside a workload moves more than it.
+    match options.get("load").or(options.get("direction")).and_then(toml::Value::as_str) {
+        Some("up") => UP,
+        Some("down") => DOWN,
+        _ => BOTH,
+    }
 }
 
-impl Sends {
-    /// As a workload's options have it.
-    pub fn of(options: &toml::Table) -> Self {
-        // The load beside a workload moves more than it.
-        match options.get("load").or(options.get("direction")).and_then(toml::Value::as_str) {
-            Some("up") => Self::Up,
-            Some("down") => Self::Down,
-            _ => Self::Both,
-        }
-    }
-
-    /// Places among up and down.
-    pub(super) const fn ways(self) -> std::ops::Range<usize> {
-        match self {
-            Self::Up => 0..1,
-            Self::Down => 1..2,
-            Self::Both => 0..2,
-        }
-    }
-
-    fn bytes(self, look: &Look) -> u64 {
-        look[self.ways()].iter().map(|way| way.bytes_out).sum()
-    }
+/// Bytes delivered.
+fn delivered(look: &Look, sends: Sends) -> u64 {
+    sends.iter().map(|&way| look[way].bytes_out).sum()
 }
 
 /// Step 2, for links of these names; queues are of the time after the workload's first seconds.
 pub fn carried(names: &[&str], carried: &Carried, sends: Sends, after: Duration) -> Findings {
     let mut findings = Findings::default();
-    let total: u64 = (0..names.len()).map(|link| carried.between(link, |look| up(look) + down(look))).sum();
+    let own = |link: usize| carried.between(link, |look| delivered(look, BOTH));
+    let total: u64 = (0..names.len()).map(own).sum();
+    let steps: Vec<_> = carried.glances.iter().step_by(GLANCES).collect();
     for (link, name) in names.iter().enumerate() {
-        let line = |of: &str, count: fn(&Look) -> u64| Line {
-            name: of.to_owned(),
-            link: Some((*name).to_owned()),
-            step_s: STEP.as_secs_f64(),
-            values: carried
-                .looks
-                .windows(2)
-                .map(|pair| mbps(count(&pair[1][link]) - count(&pair[0][link]), STEP))
-                .collect(),
-        };
-        findings.lines.push(line("link_up_mbps", up));
-        findings.lines.push(line("link_down_mbps", down));
-        let own = carried.between(link, |look| up(look) + down(look));
+        for (of, way) in [("link_up_mbps", UP), ("link_down_mbps", DOWN)] {
+            let bytes = |pair: &[&Vec<Look>]| delivered(&pair[1][link], way) - delivered(&pair[0][link], way);
+            let values = steps.windows(2).map(|pair| mbps(bytes(pair), STEP)).collect();
+            let link = Some((*name).to_owned());
+            findings.lines.push(Line { name: of.to_owned(), link, step_s: STEP.as_secs_f64(), values });
+        }
         if total > 0 {
-            findings.metrics.insert(format!("share_{name}"), number(own) / number(total));
+            findings.metrics.insert(format!("share_{name}"), own(link) as f64 / total as f64);
         }
         if !carried.time.is_zero() {
-            let mean = mbps(carried.between(link, |look| sends.bytes(look)), carried.time);
+            let mean = mbps(carried.between(link, |look| delivered(look, sends)), carried.time);
             findings.metrics.insert(format!("link_{name}_mbps"), mean);
         }
         if let Some(first) = carried.glances.get(place(after)) {
-            let waited = sends.ways().map(|way| carried.last[link][way].queue_delay_mean_since(&first[link][way]));
-            let most = waited.max().unwrap_or_default();
+            let waited = |&way: &usize| carried.last[link][way].queue_delay_mean_since(&first[link][way]);
+            let most = sends.iter().map(waited).max().unwrap_or_default();
             findings.metrics.insert(format!("queue_{name}_ms"), most.as_secs_f64() * MILLI);
         }
     }
@@ -193,12 +164,12 @@ pub fn handed(names: &[&str], carried: &Carried, events: &[Event]) -> Findings {
     let Some(first) = events.first() else { return findings };
     for (word, end) in [("before", place(first.at)), ("last", carried.glances.len().saturating_sub(1))] {
         let Some(begin) = end.checked_sub(WATCHED).filter(|_| end < carried.glances.len()) else { continue };
-        let seconds = (GLANCE * u32::try_from(WATCHED).unwrap_or_default()).as_secs_f64();
+        let seconds = GLANCE.as_secs_f64() * WATCHED as f64;
         for (link, name) in names.iter().enumerate() {
             let (before, after) = (&carried.glances[begin][link], &carried.glances[end][link]);
             let ways = before.iter().zip(after).map(|(before, after)| {
-                let packets = number(after.packets_in - before.packets_in);
-                (packets / seconds, number(after.bytes_in - before.bytes_in) / packets.max(1.0))
+                let packets = (after.packets_in - before.packets_in) as f64;
+                (packets / seconds, (after.bytes_in - before.bytes_in) as f64 / packets.max(1.0))
             });
             let (packets, bytes) =
                 ways.fold((0.0, 0.0), |most: (f64, f64), way| (most.0.max(way.0), most.1.max(way.1)));
@@ -219,8 +190,7 @@ pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
     let got = application_bytes(workload, carried.time, Duration::ZERO)?;
     let links = carried.last.len();
     let sent: u64 = (0..links).map(|link| carried.between(link, sent)).sum();
-    const PERCENT: f64 = 100.0;
-    Some((number(sent) / got - 1.0) * PERCENT)
+    Some((sent as f64 / got - 1.0) * PERCENT)
 }
 
 /// What the application got from some time on, and the load beside it: goodput over time, or where there is none its
@@ -245,9 +215,8 @@ pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Find
         return findings;
     }
     let bytes = |link: usize, begin: usize, end: usize| {
-        number(sends.bytes(&carried.glances[end][link]) - sends.bytes(&carried.glances[begin][link]))
+        (delivered(&carried.glances[end][link], sends) - delivered(&carried.glances[begin][link], sends)) as f64
     };
-    #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let part = BACK * GLANCES as f64 / BEFORE as f64;
     let is_back = |at: usize| {
         (0..carried.glances[0].len())
@@ -262,31 +231,21 @@ pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Find
 impl Carried {
     /// What a link counted in all.
     fn between(&self, link: usize, count: impl Fn(&Look) -> u64) -> u64 {
-        let first = self.looks.first().and_then(|look| look.get(link)).map_or(0, &count);
+        let first = self.glances.first().and_then(|look| look.get(link)).map_or(0, &count);
         self.last.get(link).map_or(0, &count).saturating_sub(first)
-    }
-
-    /// From the start to the end.
-    pub fn time(&self) -> Duration {
-        self.time
     }
 }
 
 pub(super) fn mbps(bytes: u64, time: Duration) -> f64 {
-    number(bytes) * BYTE_BITS / MEGA / time.as_secs_f64()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
-fn number(bytes: u64) -> f64 {
-    bytes as f64
+    bytes as f64 * BYTE_BITS / MEGA / time.as_secs_f64()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Mutex;
 
     use super::*;
+    use crate::experiment::tests::event;
     use crate::scenario::{Happening, TunnelEnd};
 
     fn of(sent: u64, up: u64, down: u64) -> Look {
@@ -296,13 +255,13 @@ mod tests {
 
     /// A second and a half over two links: the first carries three times what the second does.
     fn two_links() -> Carried {
+        let steps = [
+            vec![of(1000, 500, 500), of(0, 0, 0)],
+            vec![of(126_000, 500, 125_500), of(0, 0, 0)],
+            vec![of(251_000, 500, 250_500), of(62_500, 62_500, 0)],
+        ];
         Carried {
-            looks: vec![
-                vec![of(1000, 500, 500), of(0, 0, 0)],
-                vec![of(126_000, 500, 125_500), of(0, 0, 0)],
-                vec![of(251_000, 500, 250_500), of(62_500, 62_500, 0)],
-            ],
-            glances: Vec::new(),
+            glances: steps.into_iter().flat_map(|step| std::iter::repeat_n(step, GLANCES)).collect(),
             last: vec![of(376_000, 500, 375_500), of(125_000, 125_000, 0)],
             time: Duration::from_millis(1500),
             costs: Costs::default(),
@@ -311,7 +270,7 @@ mod tests {
 
     #[test]
     fn each_link_has_a_line_for_either_direction_and_a_share() {
-        let findings = carried(&["wifi", "eth"], &two_links(), Sends::Both, Duration::ZERO);
+        let findings = carried(&["wifi", "eth"], &two_links(), BOTH, Duration::ZERO);
         let lines: Vec<(&str, &str, &[f64])> = findings
             .lines
             .iter()
@@ -325,7 +284,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!((findings.metrics["share_wifi"], findings.metrics["share_eth"]), (0.75, 0.25));
-        let nothing = carried(&["wifi"], &Carried::default(), Sends::Both, Duration::ZERO);
+        let nothing = carried(&["wifi"], &Carried::default(), BOTH, Duration::ZERO);
         assert!(nothing.metrics.is_empty(), "nothing has no shares");
         assert!((findings.metrics["wire_mbps"] - 500_000.0 * 8.0 / 1.5e6).abs() < 1e-9, "{findings:?}");
     }
@@ -335,12 +294,12 @@ mod tests {
         let table = [("up", 0.0, 125_000.0), ("down", 375_000.0, 0.0), ("both", 375_000.0, 125_000.0)];
         for (direction, wifi, eth) in table {
             let options = toml::Table::from_iter([("direction".to_owned(), toml::Value::from(direction))]);
-            let metrics = carried(&["wifi", "eth"], &two_links(), Sends::of(&options), Duration::ZERO).metrics;
+            let metrics = carried(&["wifi", "eth"], &two_links(), sends(&options), Duration::ZERO).metrics;
             let mbps = |bytes: f64| bytes * 8.0 / 1e6 / 1.5;
             assert!((metrics["link_wifi_mbps"] - mbps(wifi)).abs() < 1e-9, "{direction}: {metrics:?}");
             assert!((metrics["link_eth_mbps"] - mbps(eth)).abs() < 1e-9, "{direction}: {metrics:?}");
         }
-        assert_eq!(Sends::of(&toml::Table::new()), Sends::Both);
+        assert_eq!(sends(&toml::Table::new()), BOTH);
     }
 
     /// What a link delivers in each glance of 5 s.
@@ -353,11 +312,9 @@ mod tests {
             glances: (0..=50).map(|at| links.map(|rate| total(rate, at)).to_vec()).collect(),
             ..Carried::default()
         };
-        let event =
-            |seconds, what| Event { name: String::new(), at: Duration::from_secs(seconds), link: String::new(), what };
         let end = TunnelEnd::Remote;
-        let events = [event(2, Happening::Stop(end)), event(3, Happening::Continue(end))];
-        links_recovery(&carried, &events, Sends::Down).metrics.get("links_recovery_ms").copied().map(f64::round)
+        let events = [event(2000, Happening::Stop(end)), event(3000, Happening::Continue(end))];
+        links_recovery(&carried, &events, DOWN).metrics.get("links_recovery_ms").copied().map(f64::round)
     }
 
     #[test]
@@ -371,7 +328,7 @@ mod tests {
         for (name, links, expected) in table {
             assert_eq!(recovery(links), expected, "{name}");
         }
-        assert!(links_recovery(&Carried::default(), &[], Sends::Down).metrics.is_empty());
+        assert!(links_recovery(&Carried::default(), &[], DOWN).metrics.is_empty());
     }
 
     #[test]
@@ -383,9 +340,7 @@ mod tests {
             vec![[way, Counters::default()]]
         };
         let carried = Carried { glances: (0..=80).map(look).collect(), ..Carried::default() };
-        let at = Duration::from_secs(4);
-        let event = Event { name: String::new(), at, link: String::new(), what: Happening::Cut };
-        let metrics = handed(&["spare"], &carried, &[event]).metrics;
+        let metrics = handed(&["spare"], &carried, &[event(4000, Happening::Cut)]).metrics;
         let expected = [
             ("before_spare_packets_per_s", 10.0),
             ("before_spare_packet_bytes", 60.0),
@@ -405,14 +360,13 @@ mod tests {
         let overhead_of = |workload: &Findings| overhead(&two_links(), workload);
         let percent = overhead_of(&by_line).expect("it has a goodput");
         assert!((percent - (500_000.0 / 375_000.0 - 1.0) * 100.0).abs() < 1e-9, "{percent}");
-        let metrics = BTreeMap::from([(GOODPUT.to_owned(), 2.0)]);
-        assert_eq!(overhead_of(&Findings { metrics, ..Findings::default() }), Some(percent));
+        assert_eq!(overhead_of(&Findings::named([(GOODPUT, 2.0)])), Some(percent));
         assert_eq!(overhead_of(&Findings::default()), None);
         assert_eq!(overhead_of(&Findings { lines: vec![line(&[0.0])], ..Findings::default() }), None, "got nothing");
     }
 
     #[test]
-    fn counters_are_read_each_half_second_until_the_work_is_done() {
+    fn counters_are_read_ten_times_a_second_until_the_work_is_done() {
         let count = Mutex::new(0);
         let read = || {
             let mut count = count.lock().expect("nobody panics");
@@ -422,11 +376,11 @@ mod tests {
         let not_done = AtomicBool::new(false);
         let when = |ms| When { start: Moment::now(), duration: Duration::from_millis(ms), after: Duration::ZERO };
         let carried = look(&read, Meter::of(&[]), when(1200), &not_done);
-        assert_eq!((carried.looks.len(), carried.glances.len()), (3, 13));
+        assert_eq!(carried.glances.len(), 13);
         assert!(carried.time >= Duration::from_millis(1200), "{:?}", carried.time);
         assert_eq!(carried.between(0, sent), 13);
         let done = AtomicBool::new(true);
         let carried = look(&read, Meter::of(&[]), when(60_000), &done);
-        assert_eq!(carried.looks.len(), 1);
+        assert_eq!(carried.glances.len(), 1);
     }
 }

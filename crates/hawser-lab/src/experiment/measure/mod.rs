@@ -4,14 +4,13 @@
 
 mod capacity;
 mod links;
-pub(crate) mod others;
-pub(crate) mod processors;
+mod processors;
 mod programs;
 mod recovery;
 mod signals;
 
 pub(super) use capacity::capacity;
-pub(super) use links::{Carried, Sends, When, application_bytes, carried, handed, links_recovery, overhead, watched};
+pub(super) use links::{Carried, When, application_bytes, carried, handed, links_recovery, overhead, sends, watched};
 pub(super) use programs::Meter;
 pub(super) use recovery::{FINE, LOST, lost, recovery};
 pub(super) use signals::{SIGNALS, Signals};

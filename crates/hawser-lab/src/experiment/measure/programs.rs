@@ -13,7 +13,8 @@ use std::time::Duration;
 use hawser_wire::Moment;
 use hawser_wire::traffic::ProcessUsage;
 
-use super::{others, processors};
+use super::links::PERCENT;
+use super::processors::{busy, others};
 use crate::contender::Program;
 use crate::experiment::Findings;
 
@@ -23,8 +24,6 @@ const MEBI: f64 = 1024.0 * 1024.0;
 /// By how much a process's times in ticks may differ from what its threads ran: two counts between two looks, 10 ms
 /// each.
 const TICKS: Duration = Duration::from_millis(40);
-/// Of a whole.
-const PERCENT: f64 = 100.0;
 
 /// Programs, and what was seen of them so far. Starts with a look at their memory; one owner.
 #[derive(Clone, Debug)]
@@ -38,14 +37,7 @@ pub struct Meter {
 struct Begun {
     at: Moment,
     usages: Vec<Option<ProcessUsage>>,
-    machine: Option<Spent>,
-}
-
-/// Processor time so far: of the whole machine, and of processes that take no part. Plain data.
-#[derive(Clone, Copy, Debug)]
-struct Spent {
-    machine: Duration,
-    others: Duration,
+    machine: Option<[Duration; 2]>,
 }
 
 /// What programs and the machine cost. None by default; plain data.
@@ -93,70 +85,58 @@ impl Meter {
             Some(Cost { role: program.role, idle, before, after, bytes })
         };
         let machine = before.zip(machine).map(|(before, after)| {
-            let others = after.others.saturating_sub(before.others);
-            [after.machine.saturating_sub(before.machine).saturating_sub(others), others]
+            let [all, others] = [0, 1].map(|of| after[of].saturating_sub(before[of]));
+            [all.saturating_sub(others), others]
         });
         let programs = self.programs.into_iter().zip(usages).filter_map(cost).collect();
         Costs { time: Moment::now() - at, programs, machine }
     }
 
-    /// None where the kernel does not tell.
-    fn spent(&self) -> Option<Spent> {
+    /// Processor time so far: of the whole machine, and of processes that take no part.
+    fn spent(&self) -> Option<[Duration; 2]> {
         let ids: Vec<u32> = self.programs.iter().map(|(program, _)| id(program)).collect();
-        Some(Spent { machine: processors::busy().ok()?, others: others::so_far(&ids).ok()? })
+        Some([busy()?, others(&ids)?])
     }
 }
 
 impl Costs {
     /// Figures, where the application got this many bytes meanwhile.
     pub fn findings(&self, application_bytes: Option<f64>) -> Findings {
-        let mut metrics = BTreeMap::new();
+        let (gigabytes, time) = (application_bytes.map(|bytes| bytes / GIGA), self.time.as_secs_f64());
+        let mut metrics: BTreeMap<String, f64> = BTreeMap::new();
         for cost in &self.programs {
             let mut add = |name: &str, value: f64| *metrics.entry(name.to_owned()).or_default() += value;
             let (spent, share) = (cost.spent(), cost.share());
-            if let Some(bytes) = application_bytes {
-                add(&format!("cpu_{}_s_per_gb", cost.role), spent / (bytes / GIGA));
-                add("cpu_s_per_gb", spent / (bytes / GIGA));
+            if let Some(gigabytes) = gigabytes {
+                add(&format!("cpu_{}_s_per_gb", cost.role), spent / gigabytes);
+                add("cpu_s_per_gb", spent / gigabytes);
             }
-            if !self.time.is_zero() {
-                add(&format!("cpu_{}_percent", cost.role), spent / self.time.as_secs_f64() * PERCENT);
+            if time > 0.0 {
+                add(&format!("cpu_{}_percent", cost.role), spent / time * PERCENT);
             }
             add("cpu_user_s", spent * share);
             add("cpu_system_s", spent * (1.0 - share));
-            #[expect(clippy::cast_precision_loss, reason = "switches of one run")]
             add("context_switches", cost.after.switches.saturating_sub(cost.before.switches) as f64);
         }
         let of = |name: &str| metrics.get(name).copied().unwrap_or_default();
         let (user, all) = (of("cpu_user_s"), of("cpu_user_s") + of("cpu_system_s"));
-        if all > 0.0 {
-            metrics.insert("cpu_user_percent".to_owned(), user / all * PERCENT);
-        }
-        metrics.extend(self.sizes());
-        metrics.extend(self.machine(application_bytes));
+        let [own, others] = self.machine.map_or([None; 2], |both| both.map(|time| Some(time.as_secs_f64())));
+        let figures = [
+            ("cpu_user_percent", (all > 0.0).then(|| user / all * PERCENT)),
+            ("memory_idle_mib", self.most(|cost| Some(cost.idle.resident))),
+            ("memory_mib", self.most(|cost| Some(cost.after.resident))),
+            ("memory_most_mib", self.most(|cost| Some(cost.after.resident_most))),
+            ("program_mib", self.most(|cost| cost.bytes)),
+            ("machine_s_per_gb", own.zip(gigabytes).map(|(own, gigabytes)| own / gigabytes)),
+            ("others_processors", others.filter(|_| time > 0.0).map(|others| others / time)),
+        ];
+        metrics.extend(figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         Findings { metrics, ..Findings::default() }
     }
 
-    /// Of the larger program.
-    fn sizes(&self) -> impl Iterator<Item = (String, f64)> {
-        let most = |of: fn(&Cost) -> Option<u64>| self.programs.iter().filter_map(of).max();
-        let figures = [
-            ("memory_idle_mib", most(|cost| Some(cost.idle.resident))),
-            ("memory_mib", most(|cost| Some(cost.after.resident))),
-            ("memory_most_mib", most(|cost| Some(cost.after.resident_most))),
-            ("program_mib", most(|cost| cost.bytes)),
-        ];
-        #[expect(clippy::cast_precision_loss, reason = "bytes of memory and files")]
-        figures.into_iter().filter_map(|(name, bytes)| Some((name.to_owned(), bytes? as f64 / MEBI)))
-    }
-
-    fn machine(&self, application_bytes: Option<f64>) -> impl Iterator<Item = (String, f64)> {
-        let [own, others] = self.machine.map_or([None; 2], |both| both.map(|time| Some(time.as_secs_f64())));
-        let time = self.time.as_secs_f64();
-        let figures = [
-            ("machine_s_per_gb", own.zip(application_bytes).map(|(own, bytes)| own / (bytes / GIGA))),
-            ("others_processors", others.filter(|_| time > 0.0).map(|others| others / time)),
-        ];
-        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    /// Mebibytes of the larger program.
+    fn most(&self, of: fn(&Cost) -> Option<u64>) -> Option<f64> {
+        Some(self.programs.iter().filter_map(of).max()? as f64 / MEBI)
     }
 }
 
@@ -170,8 +150,8 @@ impl Cost {
 
     /// The part of it in user space.
     fn share(&self) -> f64 {
-        let [user, all] =
-            [self.after.user.saturating_sub(self.before.user), self.after.cpu.saturating_sub(self.before.cpu)];
+        let (user, all) =
+            (self.after.user.saturating_sub(self.before.user), self.after.cpu.saturating_sub(self.before.cpu));
         if all.is_zero() { 0.0 } else { user.as_secs_f64() / all.as_secs_f64() }
     }
 }

@@ -9,6 +9,7 @@
 //! 5. After each event: goodput once there was time to adapt. After the last: when a second brings what two brought
 //!    before.
 
+use super::links::MILLI;
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Event, Happening};
 
@@ -31,8 +32,6 @@ const WAS_S: f64 = 2.0;
 const ADAPTED_S: f64 = 3.0;
 /// A ping that was on its way as something happened was sent this long before: a round trip and a full queue.
 const ON_ITS_WAY_S: f64 = 0.12;
-/// Milliseconds in a second.
-const MILLI: f64 = 1e3;
 
 /// Step 4, of pings, where events happened.
 pub fn lost(line: Option<&Line>, events: &[Event]) -> Findings {
@@ -47,30 +46,27 @@ pub fn lost(line: Option<&Line>, events: &[Event]) -> Findings {
 }
 
 /// Steps 1 to 5, of goodput, where events happened and the line is there.
-#[expect(clippy::cast_precision_loss, reason = "steps of one run")]
 pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let (Some(line), Some(first), Some(last)) = (line, events.first(), events.last()) else { return findings };
     let fine = Fine(line);
-    if let Some(seconds) = fine.recovered_after(first.at.as_secs_f64(), last.at.as_secs_f64()) {
-        findings.metrics.insert("recovery_ms".to_owned(), seconds * MILLI);
-        let outage = last.at.saturating_sub(first.at).as_secs_f64() + seconds;
-        findings.metrics.insert("outage_ms".to_owned(), outage * MILLI);
-    }
-    let handovers = events.iter().filter(|event| matches!(event.what, Happening::Handover { .. }));
-    let gaps = handovers.map(|event| fine.longest_gap(event.at.as_secs_f64(), f64::INFINITY) * MILLI);
-    if let Some(longest) = gaps.reduce(f64::max) {
-        findings.metrics.insert("handover_ms".to_owned(), longest);
-    }
+    let away = last.at.saturating_sub(first.at).as_secs_f64();
     let [first, last] = [first, last].map(|event| event.at.as_secs_f64());
     let end = line.values.len() as f64 * line.step_s;
-    if first > WAS_S && end > last {
-        let until = if events.len() > 1 { last } else { end };
-        let mut put = |name: &str, seconds: f64| findings.metrics.insert(name.to_owned(), seconds * MILLI);
-        put("gap_ms", fine.longest_gap(first, until));
-        put("gap_back_ms", fine.longest_gap(last, end));
-        put("back_ms", fine.back_after(first, last));
-    }
+    let until = if events.len() > 1 { last } else { end };
+    let recovered = fine.recovered_after(first, last);
+    let handovers = events.iter().filter(|event| matches!(event.what, Happening::Handover { .. }));
+    let gaps = handovers.map(|event| fine.longest_gap(event.at.as_secs_f64(), f64::INFINITY));
+    let is_told = first > WAS_S && end > last;
+    let figures = [
+        ("recovery_ms", recovered),
+        ("outage_ms", recovered.map(|seconds| away + seconds)),
+        ("handover_ms", gaps.reduce(f64::max)),
+        ("gap_ms", is_told.then(|| fine.longest_gap(first, until))),
+        ("gap_back_ms", is_told.then(|| fine.longest_gap(last, end))),
+        ("back_ms", is_told.then(|| fine.back_after(first, last))),
+    ];
+    findings.metrics.extend(figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value? * MILLI))));
     for event in events {
         let from = event.at.as_secs_f64() + ADAPTED_S;
         if from + 1.0 <= end {
@@ -85,20 +81,17 @@ pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
 struct Fine<'l>(&'l Line);
 
 impl Fine<'_> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to the line's length")]
     fn index(&self, seconds: f64) -> usize {
         // What lies within a rounding error of a step's begin is in it.
         ((seconds / self.0.step_s + 1e-6).max(0.0) as usize).min(self.0.values.len())
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
     fn mean(&self, from: usize, to: usize) -> f64 {
         let values = &self.0.values[from.min(to)..to];
         if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
     }
 
     /// Steps 1 and 2, in seconds; none where goodput did not come back.
-    #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
     fn recovered_after(&self, first: f64, last: f64) -> Option<f64> {
         let count = self.0.values.len();
         let was = self.mean(self.index(first - BEFORE_S), self.index(first));
@@ -113,14 +106,12 @@ impl Fine<'_> {
     }
 
     /// Step 3, in seconds.
-    #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
     fn longest_gap(&self, from: f64, to: f64) -> f64 {
         let runs = self.0.values[self.index(from)..self.index(to)].split(|&value| value > 0.0);
         runs.map(<[f64]>::len).max().unwrap_or(0) as f64 * self.0.step_s
     }
 
     /// Step 5, in seconds from the last event on; the rest of the run where it never is.
-    #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
     fn back_after(&self, first: f64, last: f64) -> f64 {
         let target = WHOLE * self.mean(self.index(first - WAS_S), self.index(first));
         let (from, wide, count) = (self.index(last), self.index(WHOLE_S), self.0.values.len());
@@ -131,18 +122,13 @@ impl Fine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::experiment::tests::event;
 
     /// Rates, each for this many steps of 10 ms.
     fn line(parts: &[(f64, usize)]) -> Line {
         let values = parts.iter().flat_map(|&(rate, steps)| std::iter::repeat_n(rate, steps)).collect();
         Line { name: FINE.to_owned(), link: None, step_s: 0.01, values }
-    }
-
-    fn event(ms: u64, what: Happening) -> Event {
-        Event { name: String::new(), at: Duration::from_millis(ms), link: "wifi".to_owned(), what }
     }
 
     fn found(line: &Line, events: &[Event], metric: &str) -> Option<f64> {

@@ -23,12 +23,18 @@ pub const SIGNALS: [&str; 6] = ["duplicate_acks", "subflows", "mp_capable", "mp_
 /// One direction of a flow.
 type Flow = (SocketAddr, SocketAddr);
 
-/// What was seen. Starts with nothing; one owner.
+/// Who is looked at, and what was seen. Starts with nothing; one owner.
 #[derive(Debug)]
 pub struct Signals {
     capture: PcapWriter<Vec<u8>>,
     ends: Ends,
     socket: Transport,
+    seen: Seen,
+}
+
+/// What segments said. Starts with nothing.
+#[derive(Debug, Default)]
+struct Seen {
     directions: BTreeMap<Flow, Direction>,
     duplicate_acks: u64,
     /// How many connections there are, and which one has a token.
@@ -55,39 +61,23 @@ struct Direction {
 impl Signals {
     /// Of flows between the ends; of Multipath TCP all, since its subflows have addresses of their own.
     pub fn new(ends: Ends, socket: Transport) -> Self {
-        Self {
-            capture: PcapWriter::new(Vec::new()).expect("memory takes everything"),
-            ends,
-            socket,
-            directions: BTreeMap::new(),
-            duplicate_acks: 0,
-            connections: 0,
-            tokens: BTreeMap::new(),
-            flows: BTreeMap::new(),
-            capable: BTreeSet::new(),
-            joins: BTreeSet::new(),
-            joined: BTreeSet::new(),
-            addresses: BTreeSet::new(),
-            data_fins: BTreeSet::new(),
-        }
+        let capture = PcapWriter::new(Vec::new()).expect("memory takes everything");
+        Self { capture, ends, socket, seen: Seen::default() }
     }
 
     /// What was found; subflows are the mean over connections.
     pub fn findings(&self) -> Findings {
-        let mut findings = Findings::default();
-        let mut add = |name: &str, value: f64| findings.metrics.insert(name.to_owned(), value);
-        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
-        let number = |count: usize| count as f64;
-        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
-        add("duplicate_acks", self.duplicate_acks as f64);
+        let Seen { duplicate_acks, connections, capable, joins, joined, addresses, data_fins, .. } = &self.seen;
+        let mut findings = Findings::named([("duplicate_acks", *duplicate_acks as f64)]);
         if self.socket == Transport::Mptcp {
-            add("mp_capable", number(self.capable.len()));
-            add("mp_join", number(self.joins.len()));
-            add("add_addr", number(self.addresses.len()));
-            add("data_fin", number(self.data_fins.len()));
-            if self.connections > 0 {
-                add("subflows", number(self.connections + self.joined.len()) / number(self.connections));
-            }
+            findings.add(Findings::named([
+                ("mp_capable", capable.len() as f64),
+                ("mp_join", joins.len() as f64),
+                ("add_addr", addresses.len() as f64),
+                ("data_fin", data_fins.len() as f64),
+            ]));
+            let subflows = (connections + joined.len()) as f64 / *connections as f64;
+            findings.metrics.extend((*connections > 0).then(|| ("subflows".to_owned(), subflows)));
         }
         findings
     }
@@ -97,18 +87,14 @@ impl Signals {
         self.capture.into_inner()
     }
 
-    fn keep(&mut self, packet: &[u8]) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // 64 bits of nanoseconds last until 2554.
-        self.capture.packet(now.as_nanos() as u64, packet).expect("memory takes everything");
-    }
-
     fn is_meant(&self, segment: &Segment<'_>) -> bool {
         let (client, server) = (self.ends.client, self.ends.server);
         let (from, to) = (segment.source.ip(), segment.destination.ip());
         self.socket == Transport::Mptcp || (from, to) == (client, server) || (from, to) == (server, client)
     }
+}
 
+impl Seen {
     /// Step 1.
     fn count_duplicate(&mut self, segment: &Segment<'_>) {
         let there = (segment.source, segment.destination);
@@ -188,14 +174,16 @@ impl Look for Signals {
         if !self.is_meant(&segment) {
             return;
         }
-        self.count_duplicate(&segment);
+        self.seen.count_duplicate(&segment);
         let mut is_kept = [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| segment.flags.has(*flag));
         for option in segment.mptcp().flatten() {
             is_kept |= !matches!(&option, MptcpOption::Dss(dss) if !dss.data_fin);
-            self.hear(&segment, &option);
+            self.seen.hear(&segment, &option);
         }
         if is_kept {
-            self.keep(packet);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            // 64 bits of nanoseconds last until 2554.
+            self.capture.packet(now.as_nanos() as u64, packet).expect("memory takes everything");
         }
     }
 }
@@ -222,8 +210,8 @@ mod tests {
 
     impl Default for Draft {
         fn default() -> Self {
-            let (ports, options) = ((1000, 80), Vec::new());
-            Self { ports, sequence: 1, acknowledgment: Some(1), syn: false, window: 500, payload: 0, options }
+            let options = Vec::new();
+            Self { ports: PORTS, sequence: 1, acknowledgment: Some(1), syn: false, window: 500, payload: 0, options }
         }
     }
 
@@ -254,11 +242,6 @@ mod tests {
         signals
     }
 
-    fn seen(socket: Transport, packets: &[Draft]) -> Findings {
-        let packets: Vec<Vec<u8>> = packets.iter().map(Draft::packet).collect();
-        look_at(socket, packets.iter().map(Vec::as_slice)).findings()
-    }
-
     /// The packets of a capture file. Source: pcap-savefile(5).
     fn packets_of(file: &[u8]) -> Vec<&[u8]> {
         let (mut rest, mut packets) = (&file[24..], Vec::new());
@@ -271,22 +254,20 @@ mod tests {
     }
 
     fn data(sequence: u32) -> Draft {
-        Draft { ports: PORTS, sequence, payload: 100, ..Draft::default() }
+        Draft { sequence, payload: 100, ..Draft::default() }
     }
 
     fn acknowledgment(number: u32) -> Draft {
         Draft { ports: BACK, acknowledgment: Some(number), ..Draft::default() }
     }
 
-    fn duplicates(packets: &[Draft]) -> f64 {
-        seen(Transport::Tcp, packets).metrics["duplicate_acks"]
-    }
-
     #[test]
     fn an_acknowledgment_is_a_duplicate_while_data_is_on_its_way() {
-        let flight = || vec![data(1), data(101), data(201)];
-        let after =
-            |acknowledgments: Vec<Draft>| duplicates(&flight().into_iter().chain(acknowledgments).collect::<Vec<_>>());
+        let after = |acknowledgments: Vec<Draft>| {
+            let packets = [data(1), data(101), data(201)].into_iter().chain(acknowledgments);
+            let packets: Vec<Vec<u8>> = packets.map(|draft| draft.packet()).collect();
+            look_at(Transport::Tcp, packets.iter().map(Vec::as_slice)).findings().metrics["duplicate_acks"]
+        };
         assert_eq!(after(vec![acknowledgment(101), acknowledgment(101), acknowledgment(101)]), 2.0);
         assert_eq!(after(vec![acknowledgment(101), acknowledgment(201), acknowledgment(301)]), 0.0, "each says more");
         assert_eq!(after(vec![acknowledgment(301), acknowledgment(301)]), 0.0, "nothing is on its way");

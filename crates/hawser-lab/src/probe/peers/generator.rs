@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use etherparse::PacketBuilder;
 use hawser_config::PrivateKey;
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
@@ -29,9 +28,9 @@ use hawser_sim::random::Seeded;
 use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::remote::{ADDRESS, Remote, SINK_PORT, inner_address};
+use super::LabError;
+use super::remote::{ADDRESS, Remote, inner_packet};
 use crate::background::{Background, Stop};
-use crate::error::LabError;
 use crate::topology::ENDPOINT;
 
 /// The largest datagram, and room for it.
@@ -48,56 +47,47 @@ const CALL: Duration = Duration::from_millis(20);
 const APART: Duration = Duration::from_millis(61);
 /// How often the thread looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
-const TTL: u8 = 64;
 
 /// The thread. Runs from the start; stopped on drop.
 pub(super) struct Generator {
-    told: Arc<Told>,
+    told: Vec<Arc<Told>>,
     thread: Background<()>,
 }
 
-/// What the thread tells.
+/// What the thread tells of a core. Starts with zeros.
+#[derive(Default)]
 struct Told {
-    /// How often a peer's packets went to another member than before.
+    /// How often its packets went to another member than before.
     moves: AtomicU64,
-    /// Each core's datagrams to and from the remote portal that its packets go to, and a hub's other one.
-    datagrams: Vec<[AtomicU64; 2]>,
-    /// The place of the remote portal that each core's packets go to.
-    owners: Vec<AtomicUsize>,
+    /// Datagrams to and from the remote portal that its packets go to, and a hub's other one.
+    datagrams: [AtomicU64; 2],
+    /// The place of the remote portal that its packets go to.
+    owner: AtomicUsize,
 }
 
 impl Generator {
     /// Step 1, in a namespace from which the remote portals can be reached: one, or the two members of a hub.
     pub(super) fn start(namespace: &Namespace, keys: &[PrivateKey], remotes: &[&Remote]) -> Result<Self, LabError> {
-        let failed = |error| LabError::system("open sockets of the generator", error);
         let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, remotes)).collect();
         let callers: io::Result<Vec<Caller>> = namespace.run(make)?;
-        let callers = callers.map_err(failed)?;
-        let told = Arc::new(Told {
-            moves: AtomicU64::default(),
-            datagrams: callers.iter().map(|_| Default::default()).collect(),
-            owners: callers.iter().map(|_| AtomicUsize::default()).collect(),
-        });
-        let own = Arc::clone(&told);
-        let thread = Background::start(namespace, "generator", move |stop| generate(callers, stop, &own))?;
+        let callers = callers.map_err(|error| LabError::system("open sockets of the generator", error))?;
+        let told = callers.iter().map(|caller| Arc::clone(&caller.told)).collect();
+        let thread = Background::start(namespace, "generator", move |stop| generate(callers, stop))?;
         Ok(Self { told, thread })
-    }
-
-    /// How often a peer's packets went to another member than before.
-    pub(super) fn moves(&self) -> u64 {
-        self.told.moves.load(Ordering::Relaxed)
     }
 
     /// The place of the remote portal that most cores' packets go to: the first one's, unless this machine halted.
     pub(super) fn owner(&self) -> usize {
-        let moved: usize = self.told.owners.iter().map(|place| place.load(Ordering::Relaxed)).sum();
-        usize::from(2 * moved > self.told.owners.len())
+        let moved: usize = self.told.iter().map(|told| told.owner.load(Ordering::Relaxed)).sum();
+        usize::from(2 * moved > self.told.len())
     }
 
-    /// Each core's datagrams so far, to and from the remote portal that its packets go to, and a hub's other one.
-    pub(super) fn datagrams(&self) -> Vec<[u64; 2]> {
-        let read = |counts: &[AtomicU64; 2]| counts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        self.told.datagrams.iter().map(read).collect()
+    /// Each core's datagrams so far, to and from the remote portal that its packets go to, and a hub's other one; and
+    /// how often a peer's packets went to another member than before.
+    pub(super) fn counts(&self) -> (Vec<[u64; 2]>, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let datagrams = self.told.iter().map(|told| told.datagrams.each_ref().map(read)).collect();
+        (datagrams, self.told.iter().map(|told| read(&told.moves)).sum())
     }
 
     /// Stops it, and says whether all went well.
@@ -108,8 +98,7 @@ impl Generator {
 
 /// A core with its socket. Begins with an initiation due; the thread owns it.
 struct Caller {
-    /// Its place among the cores.
-    number: usize,
+    told: Arc<Told>,
     endpoint: Endpoint,
     /// Where it has a hub.
     pair: Option<Pair>,
@@ -140,18 +129,17 @@ impl Caller {
     fn new(number: usize, key: &PrivateKey, remotes: &[&Remote]) -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.set_nonblocking(true)?;
-        let addresses: Vec<_> = remotes.iter().map(|remote| SocketAddr::from((ENDPOINT, remote.port()))).collect();
+        let addresses: Vec<_> = remotes.iter().map(|remote| SocketAddr::from((ENDPOINT, remote.port))).collect();
         let peer = |(remote, address): (&&Remote, &SocketAddr)| PeerConfig {
-            public_key: PublicKey(*remote.key().as_bytes()),
+            public_key: PublicKey(*remote.key.as_bytes()),
             psk: Psk::default(),
             endpoints: vec![*address],
             ranks: Vec::new(),
             allowed_ips: vec![IpAddr::from(ADDRESS).into()],
         };
         let peers: Vec<_> = remotes.iter().zip(&addresses).map(peer).collect();
-        let named =
-            |(peer, place): (&PeerConfig, u32)| Member { id: MemberId::of(&peer.public_key), peer: PeerId(place) };
-        let members: Vec<_> = peers.iter().zip(0..).map(named).collect();
+        let ids = peers.iter().map(|peer| MemberId::of(&peer.public_key));
+        let members: Vec<_> = ids.zip(0..).map(|(id, place)| Member { id, peer: PeerId(place) }).collect();
         let seed = number as u64;
         let ciphers = CipherSet::for_machine(true);
         let offer = Offer { protection: Protection::Encrypt, ciphers, instance: InstanceId(seed) };
@@ -162,44 +150,31 @@ impl Caller {
             peers,
         };
         let mut endpoint = Endpoint::new(config, Box::new(Seeded::new(seed)));
-        let (id, group) = (LinkId::default(), LinkGroup::default());
-        endpoint.add_link(
-            Time::ZERO,
-            Link {
-                id,
-                group,
-                preference: 0,
-                metric: 0,
-                transport: Transport::Udp,
-                ipv4: true,
-                ipv6: false,
-                opens: true,
-                up: true,
-            },
-        );
+        endpoint.add_link(Time::ZERO, udp_link());
         let pair = Pair::new(&mut endpoint, Epoch::FIRST, &members);
-        let packet = inner_packet(inner_address(number));
+        let packet = inner_packet(number, INNER);
+        let told = Arc::default();
         let begins = if pair.is_some() { Time::ZERO + APART * number as u32 } else { Time::ZERO };
-        Ok(Self { number, endpoint, pair, remotes: addresses, socket, packet, calls_at: begins, due: Some(begins) })
+        Ok(Self { told, endpoint, pair, remotes: addresses, socket, packet, calls_at: begins, due: Some(begins) })
     }
 
     /// Step 3.
-    fn get_on(&mut self, now: Time, room: &mut Room, told: &Told) -> io::Result<()> {
-        self.take_in(now, room, told)?;
+    fn get_on(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
+        self.take_in(now, room)?;
         self.endpoint.handle_timeout(now, &mut Nowhere);
         match self.pair {
             Some(_) => self.call(now),
             None => self.fill(now),
         }
-        self.decide(now, told);
+        self.decide(now);
         while let Some(Transmit { segment_size, len, remote, .. }) = self.endpoint.poll_transmit(now, room) {
             for datagram in room.0[..len].chunks(segment_size) {
                 // A full socket loses it, as a full queue on the way would.
                 not_now(self.socket.send_to(datagram, remote))?;
-                self.count(told, remote);
+                self.count(remote);
             }
         }
-        self.decide(now, told);
+        self.decide(now);
         let due = self.endpoint.poll_timeout(now).map(|(at, _)| at);
         let of_hub = self.pair.iter().flat_map(|pair| [pair.poll_timeout(), self.calls_at]);
         self.due = due.into_iter().chain(of_hub).min();
@@ -207,9 +182,9 @@ impl Caller {
     }
 
     /// A datagram went to this remote portal, or came from it.
-    fn count(&self, told: &Told, remote: SocketAddr) {
+    fn count(&self, remote: SocketAddr) {
         let other = usize::from(remote != self.remotes[self.owner()]);
-        told.datagrams[self.number][other].fetch_add(1, Ordering::Relaxed);
+        self.told.datagrams[other].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The place of the remote portal that its packets go to.
@@ -242,21 +217,21 @@ impl Caller {
     }
 
     /// Whose packets are, where there is a hub.
-    fn decide(&mut self, now: Time, told: &Told) {
+    fn decide(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
             self.pair.iter_mut().for_each(|pair| pair.handle_event(now, &event));
         }
         if let Some(pair) = &mut self.pair {
             pair.handle_round(now, &mut self.endpoint);
             let moves = std::iter::from_fn(|| pair.poll_event()).count();
-            told.moves.fetch_add(moves as u64, Ordering::Relaxed);
-            told.owners[self.number].store(self.owner(), Ordering::Relaxed);
+            self.told.moves.fetch_add(moves as u64, Ordering::Relaxed);
+            self.told.owner.store(self.owner(), Ordering::Relaxed);
         }
     }
 
-    fn take_in(&mut self, now: Time, room: &mut Room, told: &Told) -> io::Result<()> {
+    fn take_in(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
         while let Some((len, remote)) = not_now(self.socket.recv_from(&mut room.0))? {
-            self.count(told, remote);
+            self.count(remote);
             let (id, bytes) = (LinkId::default(), &mut room.0[..len]);
             self.endpoint.handle_datagram(now, id, remote, None, Ecn::NotEct, bytes, &mut Nowhere);
         }
@@ -264,8 +239,23 @@ impl Caller {
     }
 }
 
+/// By which each core goes: UDP over IPv4.
+fn udp_link() -> Link {
+    Link {
+        id: LinkId::default(),
+        group: LinkGroup::default(),
+        preference: 0,
+        metric: 0,
+        transport: Transport::Udp,
+        ipv4: true,
+        ipv6: false,
+        opens: true,
+        up: true,
+    }
+}
+
 /// Steps 2 and 3 until told to stop.
-fn generate(mut callers: Vec<Caller>, mut stop: Stop, told: &Told) -> io::Result<()> {
+fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
     let start = Instant::now();
     let mut room = Room(vec![0; BUFFER]);
     while !stop.is_told() {
@@ -283,7 +273,7 @@ fn generate(mut callers: Vec<Caller>, mut stop: Stop, told: &Told) -> io::Result
         for (caller, ready) in callers.iter_mut().zip(ready) {
             let now = elapsed(start);
             if ready || caller.due.is_some_and(|at| at <= now) {
-                caller.get_on(now, &mut room, told)?;
+                caller.get_on(now, &mut room)?;
             }
         }
     }
@@ -301,13 +291,4 @@ fn not_now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// A datagram to the sink.
-fn inner_packet(source: Ipv4Addr) -> Vec<u8> {
-    let headers = PacketBuilder::ipv4(source.octets(), ADDRESS.octets(), TTL).udp(SINK_PORT, SINK_PORT);
-    let payload = vec![0; INNER - headers.size(0)];
-    let mut packet = Vec::new();
-    headers.write(&mut packet, &payload).expect("memory takes everything");
-    packet
 }

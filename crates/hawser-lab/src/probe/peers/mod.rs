@@ -18,10 +18,9 @@ use hawser_wire::Direction;
 
 use self::generator::Generator;
 use self::remote::Remote;
-use super::{Asked, Figures};
-use crate::error::LabError;
+use super::{Asked, Figures, LabError, MEBIBYTE};
 use crate::portals::new_key;
-use crate::topology::{Bond, LinkPlan};
+use crate::topology::Bond;
 use crate::wait::until;
 use crate::workload::jain;
 
@@ -39,8 +38,6 @@ const HANDSHAKES: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(5);
 /// How often the remote portal is asked meanwhile.
 const GLANCE: Duration = Duration::from_millis(200);
-/// Bytes of a mebibyte.
-const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Steps 1 and 2 done. Runs; ended on drop, the generator first. One owner.
 struct Crowd {
@@ -53,19 +50,14 @@ struct Crowd {
 }
 
 /// Steps 1 to 3, of one remote portal.
-#[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
 pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
     let crowd = Crowd::gather(asked, 1, &format!("[traffic]\n{}", asked.traffic))?;
     let (before, from) = (crowd.remotes[0].received()?, Instant::now());
     thread::sleep(asked.duration);
     let (after, time) = (crowd.remotes[0].received()?, from.elapsed());
     let peer_mib = crowd.peer_mib(0)?;
-    let mbps: Vec<f64> = before
-        .iter()
-        .zip(&after)
-        .take(ACTIVE)
-        .map(|(before, after)| after.saturating_sub(*before) as f64 * 8.0 / time.as_secs_f64() / 1e6)
-        .collect();
+    let mbps = |(before, after): (&u64, &u64)| after.saturating_sub(*before) as f64 * 8.0 / time.as_secs_f64() / 1e6;
+    let mbps: Vec<f64> = before.iter().zip(&after).take(ACTIVE).map(mbps).collect();
     let figures = Figures::from([
         ("jain", jain(&mbps).unwrap_or_default()),
         ("peer_mib", peer_mib),
@@ -80,17 +72,14 @@ pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
 }
 
 /// Steps 1 to 3, of a hub's two members.
-#[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
 pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
     let crowd = Crowd::gather(asked, 2, &format!("[hub]\n[traffic]\n{}", asked.traffic))?;
-    let count = || (crowd.generator.datagrams(), crowd.generator.moves());
-    let ((before, moves), from) = (count(), Instant::now());
+    let ((before, moves), from) = (crowd.generator.counts(), Instant::now());
     thread::sleep(asked.duration);
-    let ((after, moved), time) = (count(), from.elapsed());
+    let ((after, moved), time) = (crowd.generator.counts(), from.elapsed());
     // The middle peer's: one that moved meanwhile, after a halt of this machine, shows neither.
     let a_second = [0, 1].map(|role| {
-        let counts = before.iter().zip(&after).map(|(before, after)| after[role] - before[role]);
-        let mut counts: Vec<u64> = counts.collect();
+        let mut counts: Vec<u64> = before.iter().zip(&after).map(|(old, new)| new[role] - old[role]).collect();
         counts.sort_unstable();
         counts[counts.len() / 2] as f64 / time.as_secs_f64()
     });
@@ -111,13 +100,14 @@ pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
 impl Crowd {
     /// Steps 1 and 2, with one or two remote portals, until all sessions have settled.
     fn gather(asked: &Asked, remotes: u8, more: &str) -> Result<Self, LabError> {
-        let plan = LinkPlan::symmetric(&Direction { seed: asked.seed(), ..Direction::shaped(MBPS, DELAY, QUEUE) });
-        let bond = Bond::new(&[plan])?;
+        let way = Direction { seed: asked.seed(), ..Direction::shaped(MBPS, DELAY, QUEUE) };
+        let bond = Bond::new(&[way.both_ways()])?;
         let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| new_key()).collect::<Result<_, _>>()?;
         let start = |number| Remote::start(&asked.program, &bond, number, &keys, more);
         let started: Vec<_> = (0..remotes).map(start).collect::<Result<_, _>>()?;
         let (mut remotes, startups): (Vec<_>, Vec<_>) = started.into_iter().unzip();
-        let idle = remotes.iter().map(|remote| Ok(remote.usage()?.resident)).collect::<Result<_, LabError>>()?;
+        let idle =
+            remotes.iter().map(|one| Ok(one.portal.process.usage()?.resident)).collect::<Result<_, LabError>>()?;
         let generator = Generator::start(&bond.local, &keys[..ACTIVE], &remotes.iter().collect::<Vec<_>>())?;
         remotes.iter_mut().try_for_each(await_sessions)?;
         thread::sleep(SETTLE);
@@ -125,9 +115,8 @@ impl Crowd {
     }
 
     /// What a session costs the remote portal at this place at most, MiB.
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
     fn peer_mib(&self, place: usize) -> Result<f64, LabError> {
-        let most = self.remotes[place].usage()?.resident_most;
+        let most = self.remotes[place].portal.process.usage()?.resident_most;
         Ok((most - self.idle[place]) as f64 / MEBIBYTE / ACTIVE as f64)
     }
 }
@@ -138,5 +127,5 @@ fn await_sessions(remote: &mut Remote) -> Result<(), LabError> {
         there = remote.sessions()?;
         Ok((there >= ACTIVE).then_some(()))
     })?;
-    all.ok_or_else(|| remote.fault(format!("{there} of {ACTIVE} sessions began")))
+    all.ok_or_else(|| remote.portal.process.fault(format!("{there} of {ACTIVE} sessions began")))
 }

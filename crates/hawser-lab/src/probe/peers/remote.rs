@@ -1,23 +1,23 @@
 //! A remote portal that knows many peers, by itself or as a hub's member; two share one machine.
 
-use std::fmt::Write as _;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use etherparse::PacketBuilder;
 use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::Status;
-use hawser_wire::traffic::ProcessUsage;
 
+use super::LabError;
 use crate::cleanup::{self, Folder};
-use crate::error::LabError;
 use crate::portals::{PORT, Portal, configure, new_key};
 use crate::topology::Bond;
 use crate::wait::until;
 
 /// Its own inner address, the first one's, and where the bulk goes: a socket that nobody reads.
 pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-pub(super) const SINK_PORT: u16 = 9;
+const SINK_PORT: u16 = 9;
+const TTL: u8 = 64;
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(10);
@@ -26,17 +26,28 @@ const NAME: &str = "remote";
 /// The portal. Starts running; ended on drop. One owner.
 pub(super) struct Remote {
     // The portal goes before the folder with what it reads.
-    portal: Portal,
-    key: PublicKey,
-    port: u16,
+    pub(super) portal: Portal,
+    pub(super) key: PublicKey,
+    /// Where it listens.
+    pub(super) port: u16,
     _sink: UdpSocket,
     _folder: Folder,
 }
 
 /// The inner address of peer `number`.
-pub(super) fn inner_address(number: usize) -> Ipv4Addr {
+fn inner_address(number: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
     Ipv4Addr::new(10, 78, high, low)
+}
+
+/// An inner packet of peer `number`, of this many bytes: a datagram to the sink.
+pub(super) fn inner_packet(number: usize, bytes: usize) -> Vec<u8> {
+    let source = inner_address(number);
+    let headers = PacketBuilder::ipv4(source.octets(), ADDRESS.octets(), TTL).udp(SINK_PORT, SINK_PORT);
+    let payload = vec![0; bytes - headers.size(0)];
+    let mut packet = Vec::new();
+    headers.write(&mut packet, &payload).expect("memory takes everything");
+    packet
 }
 
 impl Remote {
@@ -52,7 +63,7 @@ impl Remote {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let private = new_key()?;
-        configure(&folder, NAME, &private, |key_file, socket| configuration(key_file, socket, number, peers, more))?;
+        configure(folder.path(), NAME, &private, &configuration(number, peers, more))?;
         let start = Instant::now();
         let mut portal = Portal::start(program, NAME, &bond.remote, &folder)?;
         drop(making);
@@ -66,21 +77,6 @@ impl Remote {
         Ok((Self { portal, key, port, _sink: sink, _folder: folder }, startup))
     }
 
-    /// Its public key.
-    pub(super) fn key(&self) -> &PublicKey {
-        &self.key
-    }
-
-    /// Where it listens.
-    pub(super) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// What it has cost so far.
-    pub(super) fn usage(&self) -> Result<ProcessUsage, LabError> {
-        self.portal.process.usage()
-    }
-
     /// Inner bytes that came from each peer.
     pub(super) fn received(&self) -> Result<Vec<u64>, LabError> {
         Ok(self.status()?.peers.iter().map(|peer| peer.rx_bytes).collect())
@@ -92,13 +88,8 @@ impl Remote {
         Ok(self.status()?.peers.iter().filter(|peer| peer.handshake_age_s.is_some()).count())
     }
 
-    /// An error that tells what it did.
-    pub(super) fn fault(&self, fault: String) -> LabError {
-        self.portal.process.fault(fault)
-    }
-
     fn status(&self) -> Result<Status, LabError> {
-        self.portal.status().ok_or_else(|| self.fault("it does not tell its status".to_owned()))
+        self.portal.status().ok_or_else(|| self.portal.process.fault("it does not tell its status"))
     }
 }
 
@@ -111,17 +102,15 @@ fn port(number: u8) -> u16 {
     PORT + u16::from(number)
 }
 
-fn configuration(key_file: &Path, socket: &Path, number: u8, peers: &[PrivateKey], more: &str) -> String {
-    let (key_file, socket, port, address) = (key_file.display(), socket.display(), port(number), address(number));
+/// From where `[portal]` has named its files.
+fn configuration(number: u8, peers: &[PrivateKey], more: &str) -> String {
+    let (port, address) = (port(number), address(number));
     let mut text = format!(
-        "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\n\
-         listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
+        "listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
     );
     for (number, key) in peers.iter().enumerate() {
         let (public, address) = (key.public(), inner_address(number));
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
+        text += &format!(
             "[[peer]]\nname = \"peer{number}\"\npublic_key = \"{public}\"\nallowed_ips = [\"{address}/32\"]\n"
         );
     }
@@ -138,7 +127,8 @@ mod tests {
     fn portals_understand_their_configurations() {
         let keys: Vec<_> = (0..300).map(|_| PrivateKey::generate().expect("randomness")).collect();
         for (number, more) in [(0, "[traffic]\n"), (1, "[hub]\n[traffic]\n")] {
-            let text = configuration(Path::new("/nowhere/key"), Path::new("/nowhere/socket"), number, &keys, more);
+            let files = "[portal]\nprivate_key_file = \"/nowhere/key\"\nsocket = \"/nowhere/socket\"\n";
+            let text = files.to_owned() + &configuration(number, &keys, more);
             let config = Config::parse(&text, "remote.toml").expect("a right configuration");
             assert_eq!((config.peers.len(), config.hub.is_some()), (300, number == 1));
         }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use hawser_scion::select::Criterion;
 
-use super::{Asked, Figures, Ground, MEBIBYTE};
-use crate::error::LabError;
-use crate::shim::{Churn, Place};
+use super::{Asked, Figures, Ground, LabError};
+use crate::probe::MEBIBYTE;
+use crate::shim::{Churn, Place, Shim};
 
 /// Connections, and for how long.
 const PER_SECOND: u32 = 500;
@@ -27,9 +27,8 @@ const PATHS: u8 = 2;
 const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(200);
 
-#[expect(clippy::cast_precision_loss, reason = "connections and bytes of one run")]
 pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
-    let ground = Ground::start(asked, &Place::parallel(PATHS, None)?, PATHS, Criterion::Sharability)?;
+    let ground = Ground::start(asked, &Place::parallel(PATHS, None)?, PATHS, Criterion::Sharability, "")?;
     let shims = [&ground.pair.client, &ground.pair.server];
     let churn = |duration| Churn {
         client: shims[0].namespace().clone(),
@@ -39,9 +38,7 @@ pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
         duration,
     };
     churn(FIRST).run()?;
-    let resident = || -> Result<[u64; 2], LabError> {
-        Ok([shims[0].process().usage()?.resident, shims[1].process().usage()?.resident])
-    };
+    let resident = || Ok::<_, LabError>([shims[0].process.usage()?.resident, shims[1].process.usage()?.resident]);
     let before = resident()?;
     let churned = churn(DURATION).run()?;
     let after = resident()?;
@@ -49,10 +46,8 @@ pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
         tracing::warn!(failed = churned.failed, reason, "connections failed");
     }
     let ended = Instant::now();
-    let left = || -> usize {
-        let of = |shim: &&crate::shim::Shim| shim.status().map_or(usize::MAX, |status| status.connections.len());
-        shims.iter().map(of).fold(0, usize::saturating_add)
-    };
+    let of = |shim: &Shim| shim.status().map_or(usize::MAX, |status| status.connections.len());
+    let left = || shims.map(of).into_iter().fold(0, usize::saturating_add);
     while left() > 0 && ended.elapsed() < PATIENCE {
         thread::sleep(GLANCE);
     }

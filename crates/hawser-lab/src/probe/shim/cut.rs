@@ -11,49 +11,52 @@ use std::time::Duration;
 
 use hawser_scion::select::Criterion;
 use hawser_wire::Moment;
+use hawser_wire::traffic::Towards;
 
-use super::{Asked, Figures, Ground, WARM, shaped, towards};
-use crate::error::LabError;
+use super::{Asked, Figures, Ground, LabError};
+use crate::probe::{WARM, shaped};
 use crate::shim::Place;
-use crate::topology::Flow;
 
 const PATHS: u8 = 4;
 const CUT: Duration = Duration::from_secs(8);
-/// When the link is brought back, and when the stream ends, where one is cut; and where all are.
-const ONE: [Duration; 2] = [Duration::from_secs(14), Duration::from_secs(20)];
-const ALL: [Duration; 2] = [Duration::from_secs(18), Duration::from_secs(40)];
 /// The stream is back at this share of before, over this long.
 const BACK_SHARE: f64 = 0.5;
 const BACK_OVER: Duration = Duration::from_secs(1);
 
 /// Which links are cut, and how. Plain data.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) enum What {
-    /// One is taken down.
-    One,
-    /// One loses every packet.
-    Silently,
-    /// All are taken down.
-    All,
+pub(in super::super) struct What {
+    links: u8,
+    /// They lose every packet, and are not taken down.
+    is_silent: bool,
+    /// When they are brought back, and when the stream ends.
+    back: Duration,
+    end: Duration,
 }
 
-pub(in super::super) fn run(asked: &Asked, what: What, flow: Flow) -> Result<Figures, LabError> {
-    match what {
-        What::One => cut(asked, flow, 1, false, ONE),
-        What::Silently => cut(asked, flow, 1, true, ONE),
-        What::All => cut(asked, flow, PATHS, false, ALL),
-    }
+impl What {
+    pub(in super::super) const ONE: Self =
+        Self { links: 1, is_silent: false, back: Duration::from_secs(14), end: Duration::from_secs(20) };
+    const SILENTLY: Self = Self { is_silent: true, ..Self::ONE };
+    const ALL: Self =
+        Self { links: PATHS, is_silent: false, back: Duration::from_secs(18), end: Duration::from_secs(40) };
 }
 
-/// Cuts this many links at once, and brings them back together.
-fn cut(asked: &Asked, flow: Flow, links: u8, is_silent: bool, [back, end]: [Duration; 2]) -> Result<Figures, LabError> {
-    let ground = Ground::start(asked, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability)?;
-    let flows = ground.pair.flows(towards(flow), 1).connect()?;
+/// And what the option calls it.
+pub(in super::super) const CUTS: [(&str, What); 3] =
+    [("one", What::ONE), ("silently", What::SILENTLY), ("all", What::ALL)];
+
+/// Cuts links at once, and brings them back together.
+pub(in super::super) fn run(asked: &Asked, what: What, towards: Towards) -> Result<Figures, LabError> {
+    let What { links, is_silent, back, end } = what;
+    let place = Place::parallel(PATHS, Some(&shaped()))?;
+    let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability, "")?;
+    let flows = ground.pair.flows(towards, 1).connect()?;
     ground.pair.wait_flows(usize::from(PATHS))?;
     let start = Moment::now();
     let running = flows.start(start, end)?;
     (start + CUT).sleep_until();
-    let chosen = &ground.net.links()[..usize::from(links)];
+    let chosen = &ground.net.links[..usize::from(links)];
     let cut = Moment::now();
     chosen.iter().try_for_each(|link| if is_silent { link.black_hole(true) } else { link.cut() })?;
     (start + back).sleep_until();
@@ -71,6 +74,6 @@ fn cut(asked: &Asked, flow: Flow, links: u8, is_silent: bool, [back, end]: [Dura
         ("gap_ms", got.longest_gap(cut, restored).as_secs_f64() * 1e3),
         ("gap_back_ms", got.longest_gap(restored, start + end).as_secs_f64() * 1e3),
         ("back_s", recovered.unwrap_or(end - back).as_secs_f64()),
-        ("survived", f64::from(u8::from(survived))),
+        ("survived", f64::from(survived)),
     ]))
 }

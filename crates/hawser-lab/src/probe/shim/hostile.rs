@@ -9,14 +9,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hawser_scion::select::Criterion;
-use hawser_shim::status::Status;
 use hawser_wire::Moment;
 use hawser_wire::traffic::Towards;
 
-use super::{Asked, Figures, Ground, MEBIBYTE, WARM, shaped};
+use super::{Asked, Figures, Ground, LabError};
 use crate::attack::Attack;
 use crate::attack::shim::{PORT, ShimArsenal};
-use crate::error::LabError;
+use crate::probe::{MEBIBYTE, WARM, shaped};
 use crate::shim::{Place, Shim};
 
 /// Datagrams of strangers, on each of the paths.
@@ -35,17 +34,14 @@ const COUNTED: [&str; 6] = [
     "drop_stray",
 ];
 
-#[expect(clippy::cast_precision_loss, reason = "datagrams and bytes of one run")]
 pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
     let place = Place::parallel(PATHS, Some(&shaped()))?;
-    let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability)?;
+    let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability, "")?;
     let (client, server) = (&ground.pair.client, &ground.pair.server);
-    let stranger = ground.net.hosts().iter().find(|host| host.isd_as == server.host().isd_as && host.number > 1);
-    let stranger = stranger.ok_or_else(|| LabError::NoFigure {
-        figure: "hostile",
-        reason: "the server's AS has no second host".to_owned(),
-    })?;
-    let arsenal = ShimArsenal::new(stranger, server.end(), client.end())?;
+    let stranger = ground.net.hosts.iter().find(|host| host.isd_as == server.host.isd_as && host.number > 1);
+    let none = || "the server's AS has no second host".to_owned();
+    let stranger = stranger.ok_or_else(|| LabError::NoFigure { figure: "hostile", reason: none() })?;
+    let arsenal = ShimArsenal::new(stranger, server.end, client.end)?;
 
     let flows = ground.pair.flows(Towards::Server, 1).connect()?;
     ground.pair.wait_flows(usize::from(PATHS))?;
@@ -53,13 +49,15 @@ pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
     let running = flows.start(start, WARM + HALF + SETTLE + HALF)?;
     let calm = (start + WARM, start + WARM + HALF);
     calm.1.sleep_until();
-    let (resident, counted) = (server.process().usage()?.resident, counted(server)?);
+    let (resident, counted) = (server.process.usage()?.resident, counted(server)?);
     let own = SocketAddr::from(([0, 0, 0, 0], PORT));
-    let attack = Attack::start(&stranger.namespace, arsenal, [own, target(server)], PER_SECOND)?;
+    // Where the server's shim receives, within its AS.
+    let target = server.end.endpoint().host;
+    let attack = Attack::start(&stranger.namespace, arsenal, [own, target], PER_SECOND)?;
     let attacked = (calm.1 + SETTLE, calm.1 + SETTLE + HALF);
     attacked.1.sleep_until();
     let thrown = attack.stop()?;
-    let grown = server.process().usage()?.resident_most.saturating_sub(resident);
+    let grown = server.process.usage()?.resident_most.saturating_sub(resident);
     let counted = self::counted(server)? - counted;
     let got = running.finish()?.all;
     let (calm, attacked) = (got.mbps_between(calm.0, calm.1), got.mbps_between(attacked.0, attacked.1));
@@ -74,14 +72,9 @@ pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
     ]))
 }
 
-/// Where the server's shim receives, within its AS.
-fn target(server: &Shim) -> SocketAddr {
-    server.end().endpoint().host
-}
-
 /// What a shim has counted of strangers so far.
 fn counted(shim: &Shim) -> Result<u64, LabError> {
-    let status: Status = shim.status().ok_or_else(|| shim.process().fault("it does not tell its status"))?;
+    let status = shim.status().ok_or_else(|| shim.process.fault("it does not tell its status"))?;
     let named = |name: &&str| status.counters.get(*name).copied().unwrap_or_default();
     Ok(COUNTED.iter().map(named).sum())
 }

@@ -8,19 +8,21 @@ use std::time::Duration;
 
 use hawser_scion::select::Criterion;
 use hawser_wire::Moment;
+use hawser_wire::traffic::Towards;
 
-use super::{Asked, Figures, Ground, MBPS, WARM, shaped, share, towards};
-use crate::error::LabError;
+use super::{Asked, Figures, Ground, LabError};
+use crate::probe::usable::shim_share;
+use crate::probe::{MBPS, WARM, shaped};
 use crate::shim::{Carried, Place};
-use crate::topology::Flow;
 
 /// How long a stream lasts.
 const END: Duration = Duration::from_secs(15);
+
 /// Step 1.
-pub(in super::super) fn disjoint(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
+pub(in super::super) fn disjoint(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
     const PATHS: u8 = 4;
-    let found = stream(asked, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, flow)?;
-    let usable = f64::from(PATHS) * MBPS * share(1, 2, Carried::Udp);
+    let found = stream(asked, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, towards)?;
+    let usable = f64::from(PATHS) * MBPS * shim_share(1, 2, Carried::Udp);
     Ok(Figures::from([
         ("goodput_mbps", found.mbps),
         ("usable_mbps", usable),
@@ -30,11 +32,11 @@ pub(in super::super) fn disjoint(asked: &Asked, flow: Flow) -> Result<Figures, L
 }
 
 /// Step 2.
-pub(in super::super) fn sharing(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
+pub(in super::super) fn sharing(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
     let place = Place::sharing()?;
-    let shared = stream(asked, &place, 2, Criterion::Latency, flow)?;
-    let disjoint = stream(asked, &place, 2, Criterion::Sharability, flow)?;
-    let usable = MBPS * share(1, 3, Carried::Udp);
+    let shared = stream(asked, &place, 2, Criterion::Latency, towards)?;
+    let disjoint = stream(asked, &place, 2, Criterion::Sharability, towards)?;
+    let usable = MBPS * shim_share(1, 3, Carried::Udp);
     Ok(Figures::from([
         ("shared_mbps", shared.mbps),
         ("shared_ratio", shared.mbps / usable),
@@ -55,10 +57,9 @@ struct Found {
 }
 
 /// One stream with a flow for each egress.
-#[expect(clippy::cast_precision_loss, reason = "a few paths")]
-fn stream(asked: &Asked, place: &Place, egress: u8, select: Criterion, flow: Flow) -> Result<Found, LabError> {
-    let ground = Ground::start(asked, place, egress, select)?;
-    let flows = ground.pair.flows(towards(flow), 1).connect()?;
+fn stream(asked: &Asked, place: &Place, egress: u8, select: Criterion, towards: Towards) -> Result<Found, LabError> {
+    let ground = Ground::start(asked, place, egress, select, "")?;
+    let flows = ground.pair.flows(towards, 1).connect()?;
     let connection = ground.pair.wait_flows(usize::from(egress))?;
     let mut paths: Vec<String> =
         connection.flows.iter().filter_map(|flow| Some(flow.path.as_ref()?.hops.clone())).collect();

@@ -2,6 +2,8 @@
 
 /// Ticks are about this many.
 const TICKS: f64 = 6.0;
+/// What is rounding.
+pub(super) const ROUNDING: f64 = 1e-6;
 
 /// From figures to places. Plain data.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,30 @@ impl Scale {
 /// Figures on an axis, with their text.
 pub(super) type Ticks = Vec<(f64, String)>;
 
+/// What stands at an axis. Plain data.
+#[derive(Default)]
+pub(super) struct Axis {
+    pub low: f64,
+    pub high: f64,
+    pub ticks: Ticks,
+    pub title: String,
+}
+
+impl Axis {
+    /// With round ends.
+    pub(super) fn nice(low: f64, high: f64, title: impl Into<String>) -> Self {
+        let (low, high, ticks) = nice(low, high);
+        Self { low, high, ticks, title: title.into() }
+    }
+
+    /// Of seconds, which ends with what is drawn.
+    pub(super) fn seconds(end: f64) -> Self {
+        let mut axis = Self { high: end, ..Self::nice(0.0, end, "Time (s)") };
+        axis.ticks.retain(|(at, _)| *at <= end + ROUNDING);
+        axis
+    }
+}
+
 /// From and to, widened to round figures, and the round figures between.
 pub(super) fn nice(low: f64, high: f64) -> (f64, f64, Ticks) {
     let high = if high > low { high } else { low + 1.0 };
@@ -36,7 +62,7 @@ pub(super) fn nice(low: f64, high: f64) -> (f64, f64, Ticks) {
 }
 
 fn is_round(value: f64) -> bool {
-    (value - value.round()).abs() < 1e-6
+    (value - value.round()).abs() < ROUNDING
 }
 
 fn figure(value: f64, decimals: usize) -> String {

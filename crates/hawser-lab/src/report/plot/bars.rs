@@ -1,14 +1,11 @@
 //! A metric as bars by case and contender, lying, so that names have room: with error bars, figures, and the published.
 
-use super::super::metrics::Metric;
-use super::super::series::Book;
-use super::axes::{Scale, nice};
-use super::canvas::{Anchor, Canvas, LINE, WIDTH, fitted, wide};
+use super::axes::Scale;
+use super::canvas::{Anchor, LINE, WIDTH, fitted, wide};
 use super::panel::{MARGIN, Sample, head};
-use super::points::{Curve, Point, curves, described, legend, reach, told};
-use super::strands::{Kind, case_label};
-use super::style;
-use crate::scenario::{Case, Plot};
+use super::points::{Curve, Point, axis, curves, described, legend, told};
+use super::strands::Kind;
+use super::{Axis, Book, Canvas, Case, Plot, case_label, style};
 
 /// Height of a bar.
 const BAR: f64 = 15.0;
@@ -40,8 +37,7 @@ fn panel(plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
     let mut canvas = Canvas::new(plot.title.clone());
     let top = head(&mut canvas, "", &legend(curves, Sample::Filled));
     let names = cases.iter().map(|case| wide(&case_label(case))).fold(0.0, f64::max).min(NAMES);
-    let (low, high) = reach(curves);
-    let (low, high, ticks) = nice(low, high);
+    let Axis { low, high, ticks, title } = axis(&plot.metric, curves);
     let x = Scale { low, high, start: MARGIN + names + MARGIN, end: WIDTH - FIGURES };
     let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(|place| bars(place, curves)).collect();
     let height = |group: &[Bar<'_>]| group.len().max(1) as f64 * (BAR + GAP);
@@ -62,7 +58,7 @@ fn panel(plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
     let zero = x.at(low.max(0.0));
     canvas.line("axis", (zero, top), (zero, bottom));
     let below = bottom + LINE * 2.2;
-    canvas.text((x.start + x.end) / 2.0, below, "muted", Anchor::Middle, &Metric::named(&plot.metric).axis());
+    canvas.text((x.start + x.end) / 2.0, below, "muted", Anchor::Middle, &title);
     canvas.height = below + MARGIN;
     canvas.description = described(&plot.metric, curves);
     canvas

@@ -1,7 +1,5 @@
 //! A drawing as SVG: text stays text, colours are the page's variables, and each has a title and a description.
 
-use std::fmt::Write as _;
-
 use super::style;
 
 /// Width of every drawing, in its own units.
@@ -24,8 +22,10 @@ pub(super) enum Anchor {
 }
 
 /// A drawing that is made. Starts empty; one owner.
-#[derive(Clone, Debug)]
+#[derive(Default)]
 pub struct Canvas {
+    /// What its file and its element in a page are called: unique among reports.
+    pub name: String,
     /// A line.
     pub title: String,
     /// What is to be seen, in words.
@@ -36,7 +36,7 @@ pub struct Canvas {
 
 impl Canvas {
     pub(super) fn new(title: String) -> Self {
-        Self { title, description: String::new(), height: 0.0, body: String::new() }
+        Self { title, ..Self::default() }
     }
 
     pub(super) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, text: &str) {
@@ -100,14 +100,12 @@ impl Canvas {
         self.area("published", &[(x, y - size), (x + size, y), (x, y + size), (x - size, y)], tip);
     }
 
-    /// For a page that has [`style::sheet`]; `id` is its own there.
-    #[must_use]
-    pub fn inline(&self, id: &str) -> String {
-        self.element(id, "", "")
+    /// For a page that has [`style::sheet`].
+    pub fn inline(&self) -> String {
+        self.element(&escaped(&self.name), "", "")
     }
 
     /// A file of its own.
-    #[must_use]
     pub fn file(&self) -> String {
         let style =
             format!("<style>{}</style><rect width=\"100%\" height=\"100%\" fill=\"var(--surface)\"/>", style::sheet());
@@ -115,7 +113,7 @@ impl Canvas {
     }
 
     fn element(&self, id: &str, namespace: &str, before: &str) -> String {
-        let Self { title, description, height, body } = self;
+        let Self { title, description, height, body, .. } = self;
         let (title, description) = (escaped(title), escaped(description));
         format!(
             "<svg{namespace} class=\"plot\" role=\"img\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
@@ -134,41 +132,25 @@ fn told(tip: &str) -> String {
 }
 
 fn through(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (place, (x, y)) in points.iter().enumerate() {
-        // Writing to a string does not fail.
-        let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { "M" } else { "L" });
-    }
-    path
+    let start = |place| if place == 0 { "M" } else { "L" };
+    points.iter().enumerate().map(|(place, (x, y))| format!("{}{x:.1} {y:.1}", start(place))).collect()
 }
 
 /// For text and attributes of HTML and SVG.
-#[must_use]
 pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// About how wide a text is: fonts differ.
 pub(super) fn wide(text: &str) -> f64 {
-    let letter = |letter: char| match letter {
-        'i' | 'j' | 'l' | 'I' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | ' ' => {
-            LETTERS[0]
-        }
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => LETTERS[2],
-        _ => LETTERS[1],
+    let [narrow, usual, wide] = LETTERS;
+    let share = |letter: char| match letter {
+        _ if "ijlItfr.,:;'|!() ".contains(letter) => narrow,
+        _ if "mwMW%@".contains(letter) => wide,
+        _ => usual,
     };
-    text.chars().map(letter).sum::<f64>() * FONT
+    text.chars().map(share).sum::<f64>() * FONT
 }
 
 /// A text of at most that width, with an ellipsis where some is cut.
@@ -176,14 +158,8 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     if wide(text) <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    for letter in text.chars() {
-        kept.push(letter);
-        if wide(&kept) + wide("…") > width {
-            kept.pop();
-            break;
-        }
-    }
+    let mut kept = text.to_owned();
+    while wide(&kept) + wide("…") > width && kept.pop().is_some() {}
     format!("{}…", kept.trim_end())
 }
 
@@ -195,7 +171,7 @@ mod tests {
     fn text_cannot_break_out_of_its_element() {
         let mut canvas = Canvas::new("<b>\"title\"".to_owned());
         canvas.text(0.0, 0.0, "", Anchor::Start, "</text><script>alert('x')</script>");
-        let (inline, file) = (canvas.inline("a"), canvas.file());
+        let (inline, file) = (canvas.inline(), canvas.file());
         for svg in [inline, file] {
             assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
             assert!(svg.contains("&lt;b&gt;&quot;title&quot;</title>"), "{svg}");

@@ -1,14 +1,9 @@
 //! The distribution of samples: which share of them is at most so large. Samples of a series' runs are taken together.
 
-use super::super::metrics::Metric;
-use super::super::series::Book;
-use super::super::statistics::{Summary, quantile, sorted};
-use super::axes::nice;
-use super::canvas::Canvas;
+use super::super::statistics::{quantile, sorted};
 use super::panel::{Entry, Outline, Sample};
 use super::strands::{Strand, in_words, titled};
-use super::style;
-use crate::scenario::{Case, Plot};
+use super::{Axis, Book, Canvas, Case, Metric, Plot, Summary, style};
 
 /// A curve has at most this many points, equally far apart in share.
 const POINTS: usize = 400;
@@ -29,7 +24,6 @@ fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
     let curves: Vec<(&Strand<'_>, Vec<f64>)> = strands.iter().map(|strand| (strand, samples(strand))).collect();
     let ends = curves.iter().filter_map(|(_, samples)| Some((*samples.first()?, *samples.last()?)));
     let (least, most) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-    let (low, high, x_ticks) = nice(least.min(0.0), most);
     let entry = |(strand, samples): &(&Strand<'_>, Vec<f64>)| {
         let label = format!("{} (n = {}, {} samples)", strand.label, strand.series.found.len(), samples.len());
         Entry { slot: strand.slot, label, sample: Sample::Line }
@@ -37,12 +31,8 @@ fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
     let outline = Outline {
         title,
         legend: curves.iter().map(entry).collect(),
-        x: (low, high),
-        x_ticks,
-        x_title: Metric::named(&plot.metric).axis(),
-        y: (0.0, 1.0),
-        y_ticks: nice(0.0, 1.0).2,
-        y_title: "Share of samples at most so large".to_owned(),
+        x: Axis::nice(least.min(0.0), most, Metric::named(&plot.metric).axis()),
+        y: Axis::nice(0.0, 1.0, "Share of samples at most so large"),
         ..Outline::default()
     };
     let mut panel = outline.open();

@@ -1,14 +1,9 @@
 //! A metric over the cases' `x`: means with error bars, published figures as hollow diamonds.
 
-use super::super::metrics::Metric;
-use super::super::series::Book;
-use super::super::statistics::Summary;
-use super::axes::{Ticks, nice};
-use super::canvas::Canvas;
+use super::axes::nice;
 use super::panel::{Outline, Panel, Sample};
-use super::points::{Curve, Point, curves, described, legend, reach, told};
-use super::style;
-use crate::scenario::{Case, Plot};
+use super::points::{Curve, Point, axis, curves, described, legend, told};
+use super::{Axis, Book, Canvas, Case, Plot, Summary, style};
 
 /// Half the width of an error bar's ends.
 const CAP: f64 = 4.0;
@@ -24,25 +19,19 @@ pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<
     let mut placed: Vec<(f64, &'a Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (figures, cases): (Vec<f64>, Vec<&'a Case>) = placed.into_iter().unzip();
-    let axis = Axis::of(figures, plot.axis.as_deref().unwrap_or_default());
-    let curves = curves(book, plot, &cases, |case| axis.place(case.x.unwrap_or_default()));
-    if curves.is_empty() { Vec::new() } else { vec![panel(plot, &axis, &curves)] }
+    let places = Places::of(figures);
+    let curves = curves(book, plot, &cases, |case| places.of_figure(case.x.unwrap_or_default()));
+    let x = places.axis(plot.axis.as_deref().unwrap_or_default());
+    if curves.is_empty() { Vec::new() } else { vec![panel(plot, x, &curves)] }
 }
 
-fn panel(plot: &Plot, axis: &Axis, curves: &[Curve<'_>]) -> Canvas {
-    let (low, high) = reach(curves);
-    let (low, high, y_ticks) = nice(low, high);
+fn panel(plot: &Plot, x: Axis, curves: &[Curve<'_>]) -> Canvas {
     let outline = Outline {
-        title: String::new(),
         legend: legend(curves, Sample::Dotted),
-        x: axis.ends(),
-        x_ticks: axis.ticks(),
-        x_title: axis.title.clone(),
-        y: (low, high),
-        y_ticks,
-        y_title: Metric::named(&plot.metric).axis(),
+        x,
+        y: axis(&plot.metric, curves),
         labels: curves.iter().map(|curve| curve.kind.label.clone()).collect(),
-        marks: Vec::new(),
+        ..Outline::default()
     };
     let mut panel = outline.open();
     let ends = curves.iter().filter_map(|curve| draw_curve(&mut panel, curve)).collect();
@@ -82,48 +71,40 @@ fn draw_error_bar(panel: &mut Panel, class: &str, at: f64, own: &Summary) {
     }
 }
 
-/// The flat axis: to scale, or a step for each figure. Made of sorted figures.
-struct Axis {
+/// Where figures stand on the flat axis: to scale, or a step apart. Made of sorted figures.
+struct Places {
     figures: Vec<f64>,
     even: bool,
-    title: String,
 }
 
-impl Axis {
-    fn of(mut figures: Vec<f64>, title: &str) -> Self {
+impl Places {
+    fn of(mut figures: Vec<f64>) -> Self {
         figures.dedup();
         let closest = figures.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
         let span = figures.last().copied().unwrap_or(0.0) - figures.first().copied().unwrap_or(0.0);
-        let even = figures.len() > 2 && span / closest > UNEVEN;
-        let title = match (even, title) {
+        Self { even: figures.len() > 2 && span / closest > UNEVEN, figures }
+    }
+
+    fn of_figure(&self, x: f64) -> f64 {
+        if self.even { self.figures.iter().position(|figure| *figure == x).unwrap_or(0) as f64 } else { x }
+    }
+
+    fn axis(&self, title: &str) -> Axis {
+        let place = |figure: Option<&f64>| figure.map_or(0.0, |figure| self.of_figure(*figure));
+        let (first, last) = (place(self.figures.first()), place(self.figures.last()));
+        let padding = if last > first { (last - first) * PADDING } else { 1.0 };
+        let (low, high) = (first - padding, last + padding);
+        let tick = |figure: &f64| (self.of_figure(*figure), figure.to_string().replace('-', "−"));
+        let ticks = match self.figures.len() {
+            ..=MOST_TICKS => self.figures.iter().map(tick).collect(),
+            _ => nice(low, high).2.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect(),
+        };
+        let title = match (self.even, title) {
             (true, "") => "not to scale".to_owned(),
             (true, title) => format!("{title}, not to scale"),
             (false, title) => title.to_owned(),
         };
-        Self { figures, even, title }
-    }
-
-    fn place(&self, x: f64) -> f64 {
-        if self.even { self.figures.iter().position(|figure| *figure == x).unwrap_or(0) as f64 } else { x }
-    }
-
-    fn ends(&self) -> (f64, f64) {
-        let place = |figure: Option<&f64>| figure.map_or(0.0, |figure| self.place(*figure));
-        let (first, last) = (place(self.figures.first()), place(self.figures.last()));
-        let padding = if last > first { (last - first) * PADDING } else { 1.0 };
-        (first - padding, last + padding)
-    }
-
-    fn ticks(&self) -> Ticks {
-        if self.figures.len() <= MOST_TICKS {
-            return self
-                .figures
-                .iter()
-                .map(|figure| (self.place(*figure), figure.to_string().replace('-', "−")))
-                .collect();
-        }
-        let (low, high) = self.ends();
-        nice(low, high).2.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect()
+        Axis { low, high, ticks, title }
     }
 }
 
@@ -133,11 +114,11 @@ mod tests {
 
     #[test]
     fn figures_far_apart_are_set_out_evenly() {
-        let reordering = Axis::of(vec![0.0, 3.0, 5.0, 10.0, 15.0, 30.0, 300.0], "net.ipv4.tcp_reordering");
-        assert_eq!(reordering.title, "net.ipv4.tcp_reordering, not to scale");
-        assert_eq!((reordering.place(5.0), reordering.place(300.0)), (2.0, 6.0));
-        let links = Axis::of(vec![1.0, 1.0, 2.0, 4.0], "links");
-        assert_eq!((links.title.as_str(), links.place(4.0)), ("links", 4.0));
-        assert_eq!(links.ticks().into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["1", "2", "4"]);
+        let reordering = Places::of(vec![0.0, 3.0, 5.0, 10.0, 15.0, 30.0, 300.0]);
+        assert_eq!(reordering.axis("net.ipv4.tcp_reordering").title, "net.ipv4.tcp_reordering, not to scale");
+        assert_eq!((reordering.of_figure(5.0), reordering.of_figure(300.0)), (2.0, 6.0));
+        let links = Places::of(vec![1.0, 1.0, 2.0, 4.0]);
+        assert_eq!((links.axis("links").title.as_str(), links.of_figure(4.0)), ("links", 4.0));
+        assert_eq!(links.axis("links").ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["1", "2", "4"]);
     }
 }

@@ -14,12 +14,13 @@ mod time;
 
 pub use canvas::{Canvas, escaped};
 
-use super::metrics::Metric;
-use super::series::Book;
-use crate::scenario::{Plot, PlotKind};
+use super::series::case_label;
+use super::{Book, Metric, Scenario, Summary};
+use crate::experiment::{Findings, Line};
+use crate::scenario::{Case, Plot, PlotKind};
+use axes::Axis;
 
 /// A plot, ready to be written. Plain data.
-#[derive(Clone, Debug)]
 pub struct Drawing {
     /// As the scenario gives it.
     pub title: String,
@@ -31,25 +32,29 @@ pub struct Drawing {
 
 /// The scenario's plots in its order; bars of its own metric where it asks for none.
 pub(super) fn all(book: &Book<'_>) -> Vec<Drawing> {
-    let scenario = book.scenario;
-    if !scenario.plots.is_empty() {
-        return scenario.plots.iter().map(|plot| draw(book, plot)).collect();
+    let Scenario { plots, repeat, .. } = book.scenario;
+    if !plots.is_empty() {
+        return plots.iter().zip(1..).map(|(plot, number)| draw(book, plot, number)).collect();
     }
-    let metric = scenario.repeat.metric.clone();
-    let title = Metric::named(&metric).axis();
+    let (title, metric) = (Metric::named(&repeat.metric).axis(), repeat.metric.clone());
     let plot = Plot { title, kind: PlotKind::Bars, cases: Vec::new(), contenders: Vec::new(), metric, axis: None };
-    vec![draw(book, &plot)]
+    vec![draw(book, &plot, 1)]
 }
 
-fn draw(book: &Book<'_>, plot: &Plot) -> Drawing {
+fn draw(book: &Book<'_>, plot: &Plot, number: usize) -> Drawing {
     let cases = book.cases(&plot.cases);
-    let panels = match plot.kind {
+    let mut panels = match plot.kind {
         PlotKind::Lines => lines::draw(book, plot, &cases),
         PlotKind::Bars => bars::draw(book, plot, &cases),
         PlotKind::Time => time::draw(book, plot, &cases),
         PlotKind::Shares => shares::draw(book, plot, &cases),
         PlotKind::Cdf => cdf::draw(book, plot, &cases),
     };
+    let several = panels.len() > 1;
+    for (panel, part) in panels.iter_mut().zip(1..) {
+        let part = if several { format!("-{part}") } else { String::new() };
+        panel.name = format!("{}-{number}{part}", book.scenario.name);
+    }
     let problem = panels.is_empty().then(|| match plot.kind {
         PlotKind::Lines if cases.iter().all(|case| case.x.is_none()) => "no case has an x".to_owned(),
         _ => format!("no run found {}", plot.metric),

@@ -1,14 +1,11 @@
 //! Figures by case, as lines and bars show them: what was found, and what was published.
 
-use super::super::series::{Book, counts};
-use super::super::statistics::Summary;
+use super::super::series::counts;
 use super::panel::{Entry, Sample};
 use super::strands::{Kind, in_words, kinds};
-use crate::experiment::Findings;
-use crate::scenario::{Case, Plot};
+use super::{Axis, Book, Case, Findings, Metric, Plot, Summary};
 
 /// A contender with a workload, over cases. Borrowed from the scenario.
-#[derive(Clone, Debug)]
 pub(super) struct Curve<'a> {
     pub kind: Kind<'a>,
     /// One for each case, in the plot's order.
@@ -16,7 +13,6 @@ pub(super) struct Curve<'a> {
 }
 
 /// A case's figure. Plain data.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     /// Its place on the axis of cases.
     pub at: f64,
@@ -64,8 +60,8 @@ pub(super) fn legend(curves: &[Curve<'_>], sample: Sample) -> Vec<Entry> {
     legend
 }
 
-/// The least and the most of what is drawn, zero among it.
-pub(super) fn reach(curves: &[Curve<'_>]) -> (f64, f64) {
+/// For the least and the most of what is drawn, zero among it.
+pub(super) fn axis(metric: &str, curves: &[Curve<'_>]) -> Axis {
     let (mut low, mut high): (f64, f64) = (0.0, 0.0);
     for Point { own, published, .. } in curves.iter().flat_map(|curve| &curve.points) {
         if let Some(own) = own {
@@ -75,7 +71,7 @@ pub(super) fn reach(curves: &[Curve<'_>]) -> (f64, f64) {
         }
         high = published.map_or(high, |value| high.max(value));
     }
-    (low, high)
+    Axis::nice(low, high, Metric::named(metric).axis())
 }
 
 /// For those who hear a plot.

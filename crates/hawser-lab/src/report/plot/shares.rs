@@ -1,15 +1,9 @@
 //! What each link carried over time, stacked, with marks of what happened; a dashed line is what the application got.
 
-use super::super::metrics::Metric;
-use super::super::series::Book;
-use super::axes::nice;
-use super::canvas::Canvas;
 use super::panel::{Entry, Outline, Panel, Sample};
-use super::strands::{Strand, in_words, titled};
-use super::style;
+use super::strands::{in_words, kinds, titled};
 use super::time::{Track, marks};
-use crate::experiment::{Findings, Line};
-use crate::scenario::{Case, Plot};
+use super::{Axis, Book, Canvas, Case, Findings, Line, Metric, Plot, case_label, style};
 
 /// Lines of links: those of the direction that carried more are drawn.
 const LINKS: [&str; 2] = ["link_down_mbps", "link_up_mbps"];
@@ -23,14 +17,12 @@ pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<
     let has = |found: &Findings| found.lines.iter().any(|line| is_meant(plot, line));
     let several = book.scenario.cases.len() > 1;
     let mut panels = Vec::new();
-    for kind in super::strands::kinds(book, plot, cases, has) {
+    for kind in kinds(book, plot, cases, has) {
         for case in cases {
             let Some((_, series)) = kind.of(book, case, has) else { continue };
-            let title =
-                if several { titled(&super::strands::case_label(case), &kind.label) } else { kind.label.clone() };
+            let title = if several { titled(&case_label(case), &kind.label) } else { kind.label.clone() };
             let links: Vec<&str> = case.links.iter().map(|link| link.name.as_str()).collect();
-            let strand = Strand { label: kind.label.clone(), slot: kind.slot, series };
-            panels.extend(panel(plot, title, &strand, &links));
+            panels.extend(panel(plot, title, &series.found, &links));
         }
     }
     panels
@@ -82,7 +74,8 @@ impl<'a> Stack<'a> {
     fn outline(&self, title: String, found: &[&Findings]) -> Outline {
         let stacked = self.edges.last().into_iter().flatten().map(|point| point.1);
         let total = self.total.iter().flat_map(|total| &total.values).map(|value| value.mean);
-        let (low, high, y_ticks) = nice(0.0, stacked.chain(total).fold(0.0, f64::max));
+        let most = stacked.chain(total).fold(0.0, f64::max);
+        let title_of_y = format!("{}, stacked, mean of n = {} runs", Metric::named(self.name).axis(), found.len());
         let link = |(place, (link, _)): (usize, &(&str, Track))| Entry {
             slot: slot(place),
             label: (*link).to_owned(),
@@ -93,12 +86,8 @@ impl<'a> Stack<'a> {
         Outline {
             title,
             legend,
-            x: (0.0, self.end),
-            x_ticks: nice(0.0, self.end).2.into_iter().filter(|(at, _)| *at <= self.end).collect(),
-            x_title: "Time (s)".to_owned(),
-            y: (low, high),
-            y_ticks,
-            y_title: format!("{}, stacked, mean of n = {} runs", Metric::named(self.name).axis(), found.len()),
+            x: Axis::seconds(self.end),
+            y: Axis::nice(0.0, most, title_of_y),
             marks: marks(found),
             labels: self.tracks.iter().map(|(link, _)| (*link).to_owned()).collect(),
         }
@@ -126,8 +115,7 @@ impl<'a> Stack<'a> {
     }
 }
 
-fn panel(plot: &Plot, title: String, strand: &Strand<'_>, links: &[&str]) -> Option<Canvas> {
-    let found = &strand.series.found;
+fn panel(plot: &Plot, title: String, found: &[&Findings], links: &[&str]) -> Option<Canvas> {
     let stack = Stack::of(plot, found, links)?;
     let mut panel = stack.outline(title.clone(), found).open();
     stack.draw(&mut panel);

@@ -1,13 +1,9 @@
 //! Which curves a plot has: contenders and workloads that have its figures, each with a colour that stays its own.
 
-use super::super::metrics::Metric;
-use super::super::series::{Book, Series};
-use super::super::statistics::Summary;
-use crate::experiment::Findings;
-use crate::scenario::{Case, Plot};
+use super::super::series::Series;
+use super::{Book, Case, Findings, Metric, Plot, Summary, case_label};
 
 /// A contender with a workload, in one case. Borrowed from the runs.
-#[derive(Clone, Debug)]
 pub(super) struct Strand<'a> {
     pub label: String,
     /// Of its colour.
@@ -16,7 +12,6 @@ pub(super) struct Strand<'a> {
 }
 
 /// A contender, or one with one of its workloads, in every case. Borrowed from the scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind<'a> {
     pub label: String,
     pub slot: usize,
@@ -98,15 +93,6 @@ pub(super) fn groups<'a, 'b>(
         (title, kinds.iter().filter_map(strand).collect())
     };
     cases.iter().map(of_case).collect()
-}
-
-/// Name and title, once where they are the same.
-pub(super) fn case_label(case: &Case) -> String {
-    if case.title.is_empty() || case.title == case.name {
-        case.name.clone()
-    } else {
-        format!("{} {}", case.name, case.title)
-    }
 }
 
 /// A plot's title and a panel's.

@@ -58,7 +58,6 @@ const PARTS: &str = "\
 ";
 
 /// The style sheet of plots, for a page or for a file of its own.
-#[must_use]
 pub fn sheet() -> String {
     let slots: String = (0..SLOTS).map(|slot| format!(".plot .c{slot}{{--c:var(--c{slot})}}")).collect();
     format!(

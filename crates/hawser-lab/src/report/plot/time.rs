@@ -1,22 +1,15 @@
 //! Figures over time: the mean over runs, with a band of 1.5 standard deviations, and marks of what happened.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 
-use super::super::metrics::Metric;
-use super::super::series::Book;
-use super::super::statistics::Summary;
-use super::axes::nice;
-use super::canvas::Canvas;
+use super::axes::ROUNDING;
 use super::panel::{Entry, Outline, Panel, Sample};
 use super::strands::{Strand, in_words, titled};
-use super::style;
-use crate::experiment::{Findings, Line};
-use crate::scenario::{Case, Plot};
+use super::{Axis, Book, Canvas, Case, Findings, Line, Metric, Plot, Summary, style};
 
 /// A drawing has at most about this many points: more are not seen.
 const POINTS: f64 = 240.0;
-/// A share of a step that is rounding.
-const ROUNDING: f64 = 1e-6;
 
 /// The mean of several lines, step by step. Plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,14 +46,10 @@ impl Track {
 
     /// The middle of each step, and something of its values; the ends lie on the first and last step's edges.
     pub(super) fn points(&self, of: impl Fn(&Summary) -> f64) -> Vec<(f64, f64)> {
-        let middle = |place: usize| (place as f64 + 0.5) * self.step;
-        let mut points: Vec<(f64, f64)> =
-            self.values.iter().enumerate().map(|(place, value)| (middle(place), of(value))).collect();
-        if let (Some(&(_, first)), Some(&(_, last))) = (points.first(), points.last()) {
-            points.insert(0, (0.0, first));
-            points.push((self.end(), last));
-        }
-        points
+        let middles = (0..self.values.len()).map(|place| (place as f64 + 0.5) * self.step);
+        let times = once(0.0).chain(middles).chain(once(self.end()));
+        let values = self.values.first().into_iter().chain(&self.values).chain(self.values.last());
+        times.zip(values.map(of)).collect()
     }
 }
 
@@ -132,7 +121,7 @@ fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
 fn outline(plot: &Plot, title: String, curves: &[Curve], found: &[&Findings]) -> Outline {
     let end = curves.iter().map(|curve| curve.track.end()).fold(0.0, f64::max);
     let values = curves.iter().flat_map(|curve| &curve.track.values);
-    let (low, high, y_ticks) = nice(0.0, values.map(|value| value.mean + value.error_bar()).fold(0.0, f64::max));
+    let most = values.map(|value| value.mean + value.error_bar()).fold(0.0, f64::max);
     let entry = |Curve { label, slot, track }: &Curve| {
         let n = track.values.iter().map(|value| value.n).max().unwrap_or(0);
         Entry { slot: *slot, label: format!("{label} (n = {n})"), sample: Sample::Line }
@@ -140,12 +129,8 @@ fn outline(plot: &Plot, title: String, curves: &[Curve], found: &[&Findings]) ->
     Outline {
         title,
         legend: curves.iter().map(entry).collect(),
-        x: (0.0, end),
-        x_ticks: nice(0.0, end).2.into_iter().filter(|(at, _)| *at <= end + ROUNDING).collect(),
-        x_title: "Time (s)".to_owned(),
-        y: (low, high),
-        y_ticks,
-        y_title: Metric::named(&plot.metric).axis(),
+        x: Axis::seconds(end),
+        y: Axis::nice(0.0, most, Metric::named(&plot.metric).axis()),
         marks: marks(found),
         labels: curves.iter().map(|curve| curve.label.clone()).collect(),
     }

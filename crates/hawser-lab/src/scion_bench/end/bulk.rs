@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use hawser_scion::bulk::{Law, ReceiveOrder, Received, SendOrder, Trust, Verdict, receive, send};
 use hawser_scion::conn::{Paths as _, PortRange};
 
-use super::{Count, Order, cpu, failed, microseconds, ready};
-use crate::error::LabError;
+use super::{Begin, Count, LabError, Order, failed, ready};
 
 /// What both ends know. It protects nothing.
 const SECRET: [u8; 32] = *b"a key for measurements, not safe";
@@ -44,17 +43,16 @@ pub(super) fn send_file(order: &Order) -> Result<Count, LabError> {
         patience: PATIENCE,
     };
     ready();
-    let (begun, before) = (Instant::now(), cpu()?);
+    let begin = Begin::now()?;
     let sent = send(&plan, || None, |_| ControlFlow::Continue(())).map_err(|error| failed("send the file", error))?;
-    let seconds = begun.elapsed().as_secs_f64();
+    let end = Instant::now();
     match sent.files.first() {
         Some((_, Verdict::Good, _)) => {}
         Some((_, verdict, _)) => return Err(failed("send the file", *verdict)),
         None => return Err(failed("send the file", "there is none")),
     }
     let packets = sent.progress.paths.iter().map(|path| path.counts.sent).sum();
-    let cpu_us = microseconds(cpu()?.saturating_sub(before));
-    Ok(Count { packets, bytes: sent.progress.bytes, seconds, cpu_us })
+    begin.count(end, packets, sent.progress.bytes)
 }
 
 pub(super) fn receive_file(order: &Order) -> Result<Count, LabError> {
@@ -67,15 +65,14 @@ pub(super) fn receive_file(order: &Order) -> Result<Count, LabError> {
         force: false,
         trust: Trust::secret(SECRET),
     };
-    let (mut begun, mut count, mut end, mut fault) = (None, Count::default(), None, None);
+    let (mut begin, mut count, mut end, mut fault) = (None, Count::default(), None, None);
     let received = receive(&plan, |what| {
         match what {
             Some(Received::Listening(..)) => ready(),
-            Some(Received::Offer(..)) => begun = cpu().ok().map(|before| (Instant::now(), before)),
+            Some(Received::Offer(..)) => begin = Begin::now().ok(),
             Some(Received::File(_, info, Ok(_), _)) => {
-                if let (Some((begun, before)), Ok(now)) = (begun, cpu()) {
-                    let (seconds, cpu_us) = (begun.elapsed().as_secs_f64(), microseconds(now.saturating_sub(before)));
-                    count = Count { packets: 0, bytes: info.size, seconds, cpu_us };
+                if let Some(Ok(done)) = begin.map(|begin: Begin| begin.count(Instant::now(), 0, info.size)) {
+                    count = done;
                 }
                 end = Some(info.name.to_string());
             }

@@ -5,9 +5,8 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hawser_scion::conn::ScionSocket;
 use hawser_scion::conn::quic::QuicSocket;
@@ -15,8 +14,7 @@ use quinn::{ApplicationClose, Connection, ConnectionError, Endpoint, TransportCo
 use tokio::task::JoinSet;
 
 use super::identity::{self, NAME};
-use super::{Count, Order, cpu, failed, microseconds, ready};
-use crate::error::LabError;
+use super::{Begin, Count, LabError, Order, failed, ready};
 
 /// Bytes that may be under way on a connection: what the programs over snet allow.
 const WINDOW: u32 = 16 << 20;
@@ -45,12 +43,12 @@ pub(super) fn send(order: &Order) -> Result<Count, LabError> {
         let size = file.metadata().map_err(|error| failed("look at the file", error))?.len();
         ready();
         let mut pieces = JoinSet::new();
-        let (begun, before) = (Instant::now(), cpu()?);
+        let begin = Begin::now()?;
         for connection in 0..order.connections {
             let piece = Piece::of(size, connection, order.connections);
             pieces.spawn(send_piece(order.clone(), connection, piece, Arc::clone(&file)));
         }
-        count(pieces, begun, before).await
+        count(pieces, begin).await
     })
 }
 
@@ -59,7 +57,7 @@ async fn send_piece(order: Order, number: u16, piece: Piece, file: Arc<File>) ->
     let name = socket.look_up(order.remote(number)?).await.map_err(|error| failed("find a way", error))?;
     let mut transport = transport();
     socket.fit(order.remote(number)?, &mut transport).map_err(|error| failed("fit", error))?;
-    let mut config = identity::client()?;
+    let (_, mut config) = identity::configs()?;
     config.transport_config(Arc::new(transport));
     let endpoint = socket.endpoint(None).map_err(|error| failed("make an endpoint", error))?;
     let connecting = endpoint.connect_with(config, name, NAME).map_err(|error| failed("connect", error))?;
@@ -85,7 +83,7 @@ async fn send_piece(order: Order, number: u16, piece: Piece, file: Arc<File>) ->
 pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
     runtime()?.block_on(async {
         let file = Arc::new(open(order, File::options().write(true))?);
-        let mut config = identity::server()?;
+        let (mut config, _) = identity::configs()?;
         config.transport_config(Arc::new(transport()));
         let mut pieces = JoinSet::new();
         let endpoint = |number| {
@@ -94,12 +92,12 @@ pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
         };
         let endpoints = (0..order.connections).map(endpoint).collect::<Result<Vec<Endpoint>, LabError>>()?;
         ready();
-        let (begun, before) = (Instant::now(), cpu()?);
+        let begin = Begin::now()?;
         for (number, endpoint) in (0..).zip(endpoints) {
             let piece = Piece::of(order.size, number, order.connections);
             pieces.spawn(receive_piece(endpoint, piece, Arc::clone(&file)));
         }
-        count(pieces, begun, before).await
+        count(pieces, begin).await
     })
 }
 
@@ -122,20 +120,13 @@ async fn receive_piece(endpoint: Endpoint, piece: Piece, file: Arc<File>) -> Res
 }
 
 /// Adds up what each piece's packets and bytes were.
-async fn count(
-    mut pieces: JoinSet<Result<(u64, u64), LabError>>,
-    begun: Instant,
-    before: Duration,
-) -> Result<Count, LabError> {
-    let mut count = Count::default();
+async fn count(mut pieces: JoinSet<Result<(u64, u64), LabError>>, begin: Begin) -> Result<Count, LabError> {
+    let mut done = (0, 0);
     while let Some(piece) = pieces.join_next().await {
         let (packets, bytes) = piece.map_err(|error| failed("carry a piece", error))??;
-        count.packets += packets;
-        count.bytes += bytes;
+        done = (done.0 + packets, done.1 + bytes);
     }
-    count.seconds = begun.elapsed().as_secs_f64();
-    count.cpu_us = microseconds(cpu()?.saturating_sub(before));
-    Ok(count)
+    begin.count(Instant::now(), done.0, done.1)
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, LabError> {
@@ -149,8 +140,8 @@ fn socket(order: &Order, number: u16) -> Result<Arc<QuicSocket>, LabError> {
 }
 
 pub(super) fn open(order: &Order, how: &std::fs::OpenOptions) -> Result<File, LabError> {
-    let path: &PathBuf = order.file.as_ref().ok_or_else(|| failed("read the order", "--file is needed"))?;
-    how.open(path).map_err(|error| LabError::system(format!("open {}", path.display()), error))
+    let path = order.file.as_ref().ok_or_else(|| failed("read the order", "--file is needed"))?;
+    how.open(path).map_err(LabError::file("open", path))
 }
 
 fn transport() -> TransportConfig {

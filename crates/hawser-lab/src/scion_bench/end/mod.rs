@@ -14,9 +14,11 @@ mod stream;
 
 use std::net::SocketAddr;
 use std::num::ParseIntError;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hawser_scion::conn::{ConnOpts, PathTable, PortRange};
@@ -176,13 +178,42 @@ fn ready() {
     println!("ready");
 }
 
+/// A moment from which work is counted. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Begin {
+    at: Instant,
+    cpu: Duration,
+}
+
+impl Begin {
+    fn now() -> Result<Self, LabError> {
+        Ok(Self { at: Instant::now(), cpu: cpu()? })
+    }
+
+    /// What was done until `end`, and the processor time that this process spent on it so far.
+    fn count(self, end: Instant, packets: u64, bytes: u64) -> Result<Count, LabError> {
+        let spent = cpu()?.saturating_sub(self.cpu);
+        let cpu_us = u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
+        Ok(Count { packets, bytes, seconds: (end - self.at).as_secs_f64(), cpu_us })
+    }
+}
+
 /// Processor time of this process so far.
 fn cpu() -> Result<Duration, WireError> {
     Ok(ProcessUsage::of(std::process::id())?.cpu)
 }
 
-fn microseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+/// What all came to, each in a thread of its own.
+fn in_threads<W, T>(works: impl Iterator<Item = W>) -> Result<Vec<T>, LabError>
+where
+    W: FnOnce() -> Result<T, LabError> + Send,
+    T: Send,
+{
+    thread::scope(|scope| {
+        let threads: Vec<_> = works.map(|work| scope.spawn(work)).collect();
+        let ended = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().map(ended).collect()
+    })
 }
 
 fn failed(action: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> LabError {

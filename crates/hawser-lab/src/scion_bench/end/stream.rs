@@ -7,15 +7,13 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_wire::traffic::{Congestion, Reliable, Stack};
 use socket2::Socket;
 
 use super::file::{CHUNK, Piece, open};
-use super::{Count, Order, cpu, failed, microseconds, ready};
-use crate::error::LabError;
+use super::{Begin, Count, LabError, Order, failed, in_threads, ready};
 
 /// What the streams are, whatever the kernel's defaults are.
 const STREAM: Reliable = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
@@ -86,26 +84,18 @@ fn receive_piece(mut stream: Socket, piece: Piece, file: &File) -> Result<u64, L
     }
 }
 
-/// One thread for each connection, and what all of them did. Segments are the kernel's: nobody counts packets.
+/// What all connections carried. Segments are the kernel's: nobody counts packets.
 fn together(order: &Order, carry: impl Fn(u16) -> Result<u64, LabError> + Sync) -> Result<Count, LabError> {
-    let (begun, before) = (Instant::now(), cpu()?);
-    let bytes = thread::scope(|scope| {
-        let carry = &carry;
-        let threads: Vec<_> = (0..order.connections).map(|number| scope.spawn(move || carry(number))).collect();
-        let ended = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        threads.into_iter().map(ended).sum::<Result<u64, LabError>>()
-    })?;
-    let cpu_us = microseconds(cpu()?.saturating_sub(before));
-    Ok(Count { packets: 0, bytes, seconds: begun.elapsed().as_secs_f64(), cpu_us })
+    let (begin, carry) = (Begin::now()?, &carry);
+    let bytes = in_threads((0..order.connections).map(|number| move || carry(number)))?;
+    begin.count(Instant::now(), 0, bytes.into_iter().sum())
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
     use std::path::Path;
+    use std::thread;
 
     use super::super::tests::order;
     use super::*;

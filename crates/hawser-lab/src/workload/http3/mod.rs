@@ -10,31 +10,19 @@ mod client;
 mod server;
 mod tls;
 
-use std::net::UdpSocket;
-use std::sync::Arc;
-use std::time::Duration;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 
-use hawser_wire::Moment;
-use hawser_wire::traffic::Congestion;
-use quinn::congestion::{Bbr, BbrConfig, Cubic, CubicConfig, NewReno, NewRenoConfig};
-use quinn::{TransportConfig, VarInt};
+use quinn::congestion::{Bbr, Cubic, NewReno};
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use self::client::{Client, Download};
+use self::client::Client;
 use self::server::Server;
-use super::figures::Span;
-use super::options::Options;
-use super::{Ground, Workload};
-use crate::error::LabError;
-use crate::experiment::Findings;
+use super::{Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
 
-/// How much may be on the way: 1 Gbit/s at 250 ms.
-const WINDOW_BYTES: u32 = 32 << 20;
 /// What each socket holds, so that a thread that waits for a processor loses nothing.
 const SOCKET_BYTES: usize = 8 << 20;
-/// After so much silence a connection is over: longer than any cut of a scenario, so that a download outlasts it.
-const IDLE_MS: u32 = 60_000;
 
 /// A download. Starts unconnected; one owner.
 pub(super) struct Http3 {
@@ -52,9 +40,10 @@ impl Http3 {
 impl Workload for Http3 {
     /// Step 1.
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        let identity = tls::identity()?;
-        let server = Server::start(ground, &identity, self.congestion)?;
-        let client = Client::start(ground, &identity, server.address, self.congestion)?;
+        let configs = tls::configs(self.congestion);
+        let (server, client) = configs.map_err(|error| LabError::system("make a certificate for http3", error))?;
+        let server = Server::start(ground, server, self.congestion)?;
+        let client = Client::start(ground, client, server.address, self.congestion)?;
         self.ready = Some((server, client));
         Ok(())
     }
@@ -62,7 +51,7 @@ impl Workload for Http3 {
     /// Steps 2 to 4.
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
         let (server, client) = self.ready.take().ok_or_else(|| super::unprepared("http3"))?;
-        let download = client.get(Download { start, end: start + ground.duration, bytes: self.bytes })?;
+        let download = client.get(Span { start, duration: ground.duration }, self.bytes)?;
         let lost = server.end()?;
         let mut found = Findings::default();
         // A whole resource's goodput is over the time it took.
@@ -71,47 +60,29 @@ impl Workload for Http3 {
         if download.complete.is_some() {
             found.put("completion_ms", (end - start).as_secs_f64() * 1e3);
         }
-        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
         found.put("retransmissions", lost as f64);
-        found.put("broken_flows", f64::from(u8::from(download.broken.is_some())));
+        found.put("broken_flows", f64::from(download.is_broken));
         Ok(found)
     }
 }
 
-/// How both ends' QUIC is set.
-fn transport(congestion: Congestion) -> Arc<TransportConfig> {
-    let mut transport = TransportConfig::default();
-    match congestion {
-        Congestion::Cubic => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
-        Congestion::Reno => transport.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
-        Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
-    };
-    transport
-        .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
-        .receive_window(VarInt::from_u32(WINDOW_BYTES))
-        .send_window(WINDOW_BYTES.into())
-        .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()));
-    Arc::new(transport)
-}
-
-/// Whether a connection has the congestion control that was asked for.
-fn has_congestion(connection: &quinn::Connection, congestion: Congestion) -> bool {
+/// That a connection has the congestion control that was asked for.
+fn check_congestion(connection: &quinn::Connection, congestion: Congestion, whose: &str) -> io::Result<()> {
     let state = connection.congestion_state().into_any();
-    match congestion {
+    let is_it = match congestion {
         Congestion::Cubic => state.is::<Cubic>(),
         Congestion::Reno => state.is::<NewReno>(),
         Congestion::Bbr => state.is::<Bbr>(),
-    }
+    };
+    let wrong = || io::Error::other(format!("{whose} congestion control is not {}", congestion.name()));
+    is_it.then_some(()).ok_or_else(wrong)
 }
 
 /// A socket in the calling thread's namespace, bound to an address.
-fn socket(address: std::net::SocketAddr) -> std::io::Result<UdpSocket> {
+fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     set_socket_recv_buffer_size_force(&socket, SOCKET_BYTES)?;
     set_socket_send_buffer_size_force(&socket, SOCKET_BYTES)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
-
-/// How long shaking hands may take.
-const HANDSHAKE: Duration = super::CONNECT_PATIENCE;

@@ -2,20 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use h3::server::RequestResolver;
-use hawser_wire::traffic::Congestion;
 use http::Response;
 use quinn::{Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime};
 
-use super::tls::Identity;
-use super::{has_congestion, socket, transport};
+use super::{Congestion, Ground, LabError, check_congestion, socket};
 use crate::background::Background;
-use crate::error::LabError;
-use crate::workload::Ground;
-use crate::workload::exchange::serving;
+use crate::workload::exchange::{lock, serving};
 
 /// Where browsers look, and what middleboxes and tunnels judge by. Source: RFC 9110, section 4.2.2.
 const PORT: u16 = 443;
@@ -32,14 +28,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(ground: &Ground, identity: &Identity, congestion: Congestion) -> Result<Self, LabError> {
+    pub(super) fn start(ground: &Ground, config: ServerConfig, congestion: Congestion) -> Result<Self, LabError> {
         let starting = |error| LabError::system("start an http3 server", error);
         let at = |port| socket(SocketAddr::new(ground.ends.server, port));
         // A tunnel that listens there itself has it already.
         let socket = ground.server.run(|| at(PORT).or_else(|_| at(0)))?.map_err(starting)?;
         let address = socket.local_addr().map_err(starting)?;
-        let mut config = ServerConfig::with_crypto(identity.server()?);
-        config.transport_config(transport(congestion));
         let serving = serving(&ground.server, "http3-server", move |stop| async move {
             let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
             let connections = Connections::default();
@@ -59,11 +53,9 @@ impl Server {
 }
 
 fn lost(connections: &Connections, congestion: Congestion) -> io::Result<u64> {
-    let connections = connections.lock().unwrap_or_else(PoisonError::into_inner);
-    if connections.iter().all(|connection| has_congestion(connection, congestion)) {
-        return Ok(connections.iter().map(|connection| connection.stats().path.lost_packets).sum());
-    }
-    Err(io::Error::other(format!("the connection's congestion control is not {}", congestion.name())))
+    let connections = lock(connections);
+    connections.iter().try_for_each(|connection| check_congestion(connection, congestion, "the connection's"))?;
+    Ok(connections.iter().map(|connection| connection.stats().path.lost_packets).sum())
 }
 
 async fn accept(endpoint: &Endpoint, connections: &Connections) {
@@ -75,7 +67,7 @@ async fn accept(endpoint: &Endpoint, connections: &Connections) {
 
 async fn serve(incoming: Incoming, connections: Connections) -> io::Result<()> {
     let connection = incoming.await?;
-    connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection.clone());
+    lock(&connections).push(connection.clone());
     let mut http: h3::server::Connection<_, Bytes> =
         h3::server::Connection::new(h3_quinn::Connection::new(connection)).await.map_err(io::Error::other)?;
     while let Some(request) = http.accept().await.map_err(io::Error::other)? {

@@ -1,67 +1,47 @@
-//! Who the server is: a certificate made for one run, which the client of that run alone trusts.
+//! How both ends' QUIC is set: with a certificate made for one run, which the client of that run alone trusts.
 
 use std::io;
 use std::sync::Arc;
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use quinn::{ClientConfig, ServerConfig, TransportConfig, VarInt};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::version::TLS13;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 
-use crate::error::LabError;
+use crate::quic;
+use crate::workload::Congestion;
 
 /// The server's name.
 pub(super) const NAME: &str = "lab";
 /// HTTP/3. Source: RFC 9114, section 3.1.
 const ALPN: &[u8] = b"h3";
+/// How much may be on the way: 1 Gbit/s at 250 ms.
+const WINDOW_BYTES: u32 = 32 << 20;
+/// After so much silence a connection is over: longer than any cut of a scenario, so that a download outlasts it.
+const IDLE_MS: u32 = 60_000;
 
-/// A certificate and its key. Plain data.
-pub(super) struct Identity {
-    certificate: CertificateDer<'static>,
-    key: Vec<u8>,
+/// Of the server and of the client.
+pub(super) fn configs(congestion: Congestion) -> io::Result<(ServerConfig, ClientConfig)> {
+    let made = generate_simple_self_signed([NAME.to_owned()]).map_err(io::Error::other)?;
+    let CertifiedKey { cert, signing_key } = made;
+    let (certificate, key) = (cert.der().clone(), PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
+    let (mut server, mut client) = quic::configs(certificate, key, ALPN)?;
+    server.transport_config(transport(congestion));
+    client.transport_config(transport(congestion));
+    Ok((server, client))
 }
 
-/// A new one.
-pub(super) fn identity() -> Result<Identity, LabError> {
-    let made = generate_simple_self_signed([NAME.to_owned()]);
-    let CertifiedKey { cert, signing_key } = made.map_err(|error| failed(io::Error::other(error)))?;
-    Ok(Identity { certificate: cert.der().clone(), key: signing_key.serialize_der() })
-}
-
-fn failed(error: io::Error) -> LabError {
-    LabError::system("make a certificate for http3", error)
-}
-
-impl Identity {
-    pub(super) fn server(&self) -> Result<Arc<QuicServerConfig>, LabError> {
-        let make = || {
-            let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.clone()));
-            let mut config = ServerConfig::builder_with_provider(default_provider().into())
-                .with_protocol_versions(&[&TLS13])
-                .map_err(io::Error::other)?
-                .with_no_client_auth()
-                .with_single_cert(vec![self.certificate.clone()], key)
-                .map_err(io::Error::other)?;
-            config.alpn_protocols = vec![ALPN.to_vec()];
-            Ok(Arc::new(QuicServerConfig::try_from(config).map_err(io::Error::other)?))
-        };
-        make().map_err(failed)
-    }
-
-    pub(super) fn client(&self) -> Result<Arc<QuicClientConfig>, LabError> {
-        let make = || {
-            let mut roots = RootCertStore::empty();
-            roots.add(self.certificate.clone()).map_err(io::Error::other)?;
-            let mut config = ClientConfig::builder_with_provider(default_provider().into())
-                .with_protocol_versions(&[&TLS13])
-                .map_err(io::Error::other)?
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-            config.alpn_protocols = vec![ALPN.to_vec()];
-            Ok(Arc::new(QuicClientConfig::try_from(config).map_err(io::Error::other)?))
-        };
-        make().map_err(failed)
-    }
+fn transport(congestion: Congestion) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    match congestion {
+        Congestion::Cubic => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
+        Congestion::Reno => transport.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
+        Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
+    };
+    transport
+        .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .send_window(WINDOW_BYTES.into())
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()));
+    Arc::new(transport)
 }

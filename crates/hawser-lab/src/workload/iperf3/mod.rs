@@ -4,26 +4,19 @@
 //! 2. Each writes as JSON what it counted every half second; what came is what the receiving one counted.
 //! 3. One that does not end in time, as over a link that was cut, is told to: it writes then what it had counted.
 
+mod report;
+
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use hawser_wire::traffic::Congestion;
-use hawser_wire::{Moment, Namespace};
-
-mod report;
+use hawser_wire::Namespace;
 
 use self::report::Report;
-use super::figures::Span;
-use super::options::{Options, Ways};
-use super::{Ground, Workload};
+use super::{BOTH, Congestion, DOWN, Findings, Ground, LabError, Moment, Options, Span, Stack, WAYS, Ways, Workload};
 use crate::cleanup::{Folder, making};
-use crate::contender::Transport;
-use crate::error::LabError;
-use crate::experiment::Findings;
 use crate::process::Process;
 use crate::wait::until;
 
@@ -52,7 +45,7 @@ pub(super) struct Iperf3 {
 impl Iperf3 {
     pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
         Ok(Self {
-            ways: options.ways(Ways::Down)?,
+            ways: options.choice("direction", &WAYS, DOWN)?,
             clients: options.count("clients", 1, 1)?,
             congestion: options.congestion()?,
             ready: None,
@@ -65,12 +58,9 @@ impl Iperf3 {
         let seconds = ground.duration.as_secs().max(1).to_string();
         let mut arguments = vec!["--client", &server, "--time", &seconds, "--parallel", &clients];
         arguments.extend(["--congestion", self.congestion.name()]);
-        arguments.extend(match self.ways {
-            Ways::Up => None,
-            Ways::Down => Some("--reverse"),
-            Ways::Both => Some("--bidir"),
-        });
-        arguments.extend((ground.socket == Transport::Mptcp).then_some("--mptcp"));
+        arguments.extend((self.ways == DOWN).then_some("--reverse"));
+        arguments.extend((self.ways == BOTH).then_some("--bidir"));
+        arguments.extend((ground.socket == Stack::Mptcp).then_some("--mptcp"));
         span.start.sleep_until();
         let mut process = start("client", &ground.client, &arguments, folder)?;
         while process.ended()?.is_none() && Moment::now() < span.end() + GRACE {
@@ -108,24 +98,16 @@ fn is_listening(at: &Namespace) -> Result<bool, LabError> {
 }
 
 /// That it is installed, and knows MPTCP where that is asked for.
-fn look(socket: Transport) -> Result<(), LabError> {
+fn look(socket: Stack) -> Result<(), LabError> {
+    let missing = ["the program iperf3", "install the package iperf3"];
     let asked = Command::new(PROGRAM).arg("--help").output();
-    let help = asked.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => missing("the program iperf3", "install the package iperf3"),
-        _ => LabError::system("look for iperf3", error),
-    })?;
+    let help = asked.map_err(|error| LabError::program("look for iperf3", error, missing))?;
     let text = [help.stdout, help.stderr].concat();
-    if socket == Transport::Mptcp && !String::from_utf8_lossy(&text).contains("--mptcp") {
-        return Err(missing(
-            "an iperf3 that makes MPTCP streams",
-            "install iperf3 3.19 or later, or use workload bulk",
-        ));
+    if socket == Stack::Mptcp && !String::from_utf8_lossy(&text).contains("--mptcp") {
+        let hint = "install iperf3 3.19 or later, or use workload bulk";
+        return Err(LabError::missing("an iperf3 that makes MPTCP streams", hint));
     }
     Ok(())
-}
-
-fn missing(what: &str, hint: &str) -> LabError {
-    LabError::Missing { what: what.to_owned(), hint: hint.to_owned() }
 }
 
 impl Workload for Iperf3 {

@@ -1,12 +1,9 @@
 //! What iperf3 wrote, as JSON: iperf3(1), option --json.
 
-use hawser_wire::traffic::Congestion;
 use serde::Deserialize;
 
-use crate::error::LabError;
-use crate::experiment::{Findings, Line};
-use crate::workload::figures::jain;
-use crate::workload::options::Ways;
+use super::{Congestion, Findings, LabError, Ways};
+use crate::workload::Towards;
 
 /// Seconds of a reported interval, as it was asked for.
 const STEP_S: f64 = 0.5;
@@ -56,20 +53,25 @@ impl Report {
         })
     }
 
+    /// That it had the congestion control that was asked for.
+    fn check(&self, congestion: Congestion) -> Result<(), LabError> {
+        let other = self.end.sender_tcp_congestion.as_ref().filter(|name| *name != congestion.name());
+        other.map_or(Ok(()), |other| {
+            let reason = format!("iperf3 used {other}, not {}", congestion.name());
+            Err(LabError::NoFigure { figure: "congestion control", reason })
+        })
+    }
+
     /// Counts of one kind over time: what this end sent, or what it received.
     fn sums(&self, sender: bool) -> impl Iterator<Item = &Count> {
-        self.intervals
-            .iter()
-            .flat_map(|interval| std::iter::once(&interval.sum).chain(&interval.sum_bidir_reverse))
-            .filter(move |count| count.sender == sender)
+        let sums = self.intervals.iter().flat_map(|each| [Some(&each.sum), each.sum_bidir_reverse.as_ref()]);
+        sums.flatten().filter(move |count| count.sender == sender)
     }
 
     /// Rates of what this end received, in Mbit/s.
     fn line(&self) -> Vec<f64> {
-        self.sums(false)
-            .filter(|count| count.seconds >= LEAST_S)
-            .map(|count| mbps(count.bytes, count.seconds))
-            .collect()
+        let whole = self.sums(false).filter(|count| count.seconds >= LEAST_S);
+        whole.map(|count| mbps(count.bytes, count.seconds)).collect()
     }
 
     fn goodput(&self) -> f64 {
@@ -103,18 +105,12 @@ pub(super) fn findings(
     ways: Ways,
     congestion: Congestion,
 ) -> Result<Findings, LabError> {
-    for report in [client, server] {
-        let other = report.end.sender_tcp_congestion.as_ref().filter(|name| *name != congestion.name());
-        if let Some(other) = other {
-            let reason = format!("iperf3 used {other}, not {}", congestion.name());
-            return Err(LabError::NoFigure { figure: "congestion control", reason });
-        }
-    }
-    let receivers: &[(&str, &Report, &Report)] = match ways {
-        Ways::Up => &[("up", server, client)],
-        Ways::Down => &[("down", client, server)],
-        Ways::Both => &[("up", server, client), ("down", client, server)],
+    [client, server].into_iter().try_for_each(|report| report.check(congestion))?;
+    let ends = |way: &Towards| match way {
+        Towards::Server => ("goodput_up_mbps", server, client),
+        Towards::Client => ("goodput_down_mbps", client, server),
     };
+    let receivers: Vec<(&str, &Report, &Report)> = ways.iter().map(ends).collect();
     if receivers.iter().all(|(_, receiver, _)| receiver.intervals.is_empty()) {
         let said = client.error.as_ref().or(server.error.as_ref());
         let reason = said.cloned().unwrap_or_else(|| "iperf3 counted nothing".to_owned());
@@ -122,28 +118,26 @@ pub(super) fn findings(
     }
     let mut found = Findings::default();
     let mut sum: Vec<f64> = Vec::new();
-    for (way, receiver, sender) in receivers {
+    for (name, receiver, _) in &receivers {
         let line = receiver.line();
-        let both: Vec<f64> = (0..sum.len().max(line.len())).map(|i| at(&sum, i) + at(&line, i)).collect();
-        sum = both;
-        *found.metrics.entry("goodput_mbps".to_owned()).or_default() += receiver.goodput();
-        *found.metrics.entry("retransmissions".to_owned()).or_default() +=
-            sender.sums(true).map(|count| count.retransmits).sum::<f64>();
+        sum = (0..sum.len().max(line.len())).map(|i| at(&sum, i) + at(&line, i)).collect();
         if receivers.len() > 1 {
-            let name = format!("goodput_{way}_mbps");
-            found.put(name.clone(), receiver.goodput());
-            found.lines.push(Line { name, link: None, step_s: STEP_S, values: line });
+            found.put(*name, receiver.goodput());
+            found.put_line(*name, STEP_S, line);
         }
     }
-    found.lines.push(Line { name: "goodput_mbps".to_owned(), link: None, step_s: STEP_S, values: sum });
+    found.put("goodput_mbps", receivers.iter().map(|(_, receiver, _)| receiver.goodput()).sum());
+    found.put_line("goodput_mbps", STEP_S, sum);
+    let sent = receivers.iter().flat_map(|(.., sender)| sender.sums(true));
+    found.put("retransmissions", sent.map(|count| count.retransmits).sum());
     let clients: Vec<f64> = receivers.iter().flat_map(|(_, receiver, _)| receiver.streams()).collect();
     if clients.len() > receivers.len() {
-        found.metrics.extend(jain(&clients).map(|index| ("jain".to_owned(), index)));
+        found.put_jain(&clients);
         for (number, rate) in (1..).zip(clients.iter().take(clients.len() / receivers.len())) {
             found.put(format!("client_{number}_mbps"), *rate);
         }
     }
-    found.put("broken_flows", f64::from(u8::from(client.error.is_some())));
+    found.put("broken_flows", f64::from(client.error.is_some()));
     Ok(found)
 }
 
@@ -154,6 +148,7 @@ fn at(values: &[f64], index: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::DOWN;
 
     fn count(socket: i64, bytes: u64, sender: bool) -> String {
         format!(r#"{{"socket":{socket},"seconds":0.5,"bytes":{bytes},"retransmits":2,"sender":{sender}}}"#)
@@ -175,7 +170,7 @@ mod tests {
     #[test]
     fn a_download_is_what_the_client_received_and_the_server_sent_again() {
         let (client, server) = (report(false, CUBIC), report(true, CUBIC));
-        let found = findings(&client, &server, Ways::Down, Congestion::Cubic).expect("figures");
+        let found = findings(&client, &server, DOWN, Congestion::Cubic).expect("figures");
         let figure = |name: &str| found.metrics[name];
         assert_eq!((figure("goodput_mbps"), figure("retransmissions")), (3.5, 4.0));
         assert_eq!((figure("client_1_mbps"), figure("client_2_mbps")), (1.5, 2.0));
@@ -187,7 +182,7 @@ mod tests {
     #[test]
     fn another_congestion_control_than_asked_for_is_an_error() {
         let (client, server) = (report(false, CUBIC), report(true, CUBIC));
-        let error = findings(&client, &server, Ways::Down, Congestion::Bbr).expect_err("it is cubic").to_string();
+        let error = findings(&client, &server, DOWN, Congestion::Bbr).expect_err("it is cubic").to_string();
         assert!(error.contains("cubic") && error.contains("bbr"), "{error}");
     }
 
@@ -195,10 +190,10 @@ mod tests {
     fn one_that_was_interrupted_has_what_it_had_counted_and_one_that_never_ran_says_why() {
         let broken = r#""end":{},"error":"interrupt - the client has terminated""#;
         let (client, server) = (report(false, broken), report(true, broken));
-        let found = findings(&client, &server, Ways::Down, Congestion::Cubic).expect("figures");
+        let found = findings(&client, &server, DOWN, Congestion::Cubic).expect("figures");
         assert_eq!((found.metrics["goodput_mbps"], found.metrics["broken_flows"]), (3.5, 1.0));
         let dead = || Report::parse(r#"{"intervals":[],"end":{},"error":"no route to host"}"#).expect("a report");
-        let error = findings(&dead(), &dead(), Ways::Down, Congestion::Cubic).expect_err("nothing").to_string();
+        let error = findings(&dead(), &dead(), DOWN, Congestion::Cubic).expect_err("nothing").to_string();
         assert!(error.contains("no route to host"), "{error}");
         assert!(Report::parse("iperf3: error").is_err());
     }

@@ -77,7 +77,7 @@ impl Bench {
 
     /// Step 1: names are of scenarios and of candidates; of either none is all.
     fn chosen(&self) -> Result<Vec<Scenario>, Failure> {
-        let mut scenarios = scenario::find(scion_bench::GROUP)?;
+        let mut scenarios = scenario::find(scion_bench::GROUP, None)?;
         let own = |name: &str| format!("{PREFIX}{name}");
         let is_scenario = |name: &String| scenarios.iter().any(|one| one.name == *name || one.name == own(name));
         let (mut wanted, candidates): (Vec<String>, Vec<String>) = self.only.iter().cloned().partition(is_scenario);

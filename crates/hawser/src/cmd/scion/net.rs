@@ -3,12 +3,13 @@
 //! 1. `up` reads the topology, has the reference services built, and leaves a process in the background that keeps the
 //!    network. 2. `status`, `cut`, `restore` and `down` ask that process.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{Args, Subcommand};
-use hawser_lab::localnet::supervise::{self, Answer, Keeping, Order};
-use hawser_lab::localnet::{Services, Status, Topology};
-use hawser_lab::{LabError, cleanup, go};
+use hawser_lab::localnet::supervise::{self, Order};
+use hawser_lab::localnet::{self, Status, Topology};
+use hawser_lab::{LabError, cleanup};
 
 use super::super::lab::told;
 use super::super::output::print;
@@ -111,7 +112,7 @@ impl Up {
         let mut command = Command::new(program);
         command.args(["scion", "net", "keep", &self.topology, "--name", &name]);
         command.args(self.links.map(|links| format!("--links={links}")));
-        let ready = Keeping::start(command).and_then(|keeping| keeping.wait(self.wait)).map_err(told)?;
+        let ready = supervise::bring_up(command, self.wait).map_err(told)?;
         let how = ready.map_or_else(|| "is starting".to_owned(), |seconds| format!("is up, after {seconds:.1} s"));
         print(&format!("{name} {how}: hawser scion net status {name}\n"))
     }
@@ -137,7 +138,7 @@ impl Up {
 
 impl Which {
     /// Step 2.
-    fn ask(&self, order: &Order) -> Result<Answer, Failure> {
+    fn ask(&self, order: &Order) -> Result<Option<Status>, Failure> {
         supervise::ask(&self.name()?, order).map_err(told)
     }
 
@@ -156,10 +157,9 @@ impl Which {
 }
 
 fn status(which: &Which, json: bool) -> Result<(), Failure> {
-    let Answer::Status(status) = which.ask(&Order::Status)? else {
+    let Some(status) = which.ask(&Order::Status)? else {
         return Err(Failure::failed("read the network's status: it answered something else"));
     };
-    let status: Status = *status;
     if !json {
         return print(&table::of(&status));
     }
@@ -167,6 +167,6 @@ fn status(which: &Which, json: bool) -> Result<(), Failure> {
     print(&(text + "\n"))
 }
 
-fn build() -> Result<Services, Failure> {
-    Services::build(&go::cache(), &|line| eprintln!("{line}")).map_err(told)
+fn build() -> Result<PathBuf, Failure> {
+    localnet::services().map_err(told)
 }

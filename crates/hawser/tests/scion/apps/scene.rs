@@ -175,7 +175,7 @@ impl Scene {
 
         assert_eq!(seen.subflows, PATHS - 1, "{name}: subflows beside the first, by ss -M");
         assert_eq!((seen.flows, seen.paths), (PATHS, PATHS), "{name}: flows and paths, by the shim's status");
-        let hosts = [&self.pair.client, &self.pair.server].map(|shim| shim.host().address);
+        let hosts = [&self.pair.client, &self.pair.server].map(|shim| shim.host.address);
         let links = scion_links(&capture.finish().expect("a capture"), hosts[0], hosts[1], Carried::Udp);
         let used = links.keys().filter(|(source, _)| source.octets().starts_with(&LINKS)).count();
         assert_eq!(used, PATHS, "{name}: links between the ASes, by capture: {links:?}");

@@ -1,30 +1,29 @@
 //! `hawser demo hub`: a member of a hub is killed under a flow, and the flow goes on.
 //!
-//! 1. A site with two links, two members, a router and a server ([`crate::hub`]). No FRR: a [`Follower`] gives the
+//! 1. A site with two links, two members, a router and a server ([`crate::hub`]). No FRR: [`follow`] gives the
 //!    router the member's route with the least metric, as BGP does.
-//! 2. A portal in each member and in the site ([`portals`]), whose address is routed to whichever member owns it.
+//! 2. A portal in each member and in the site, whose address is routed to whichever member owns it.
 //! 3. One TCP stream from the site to the server, a ping beside it; the active member's process is killed (SIGKILL).
 //! 4. The figures, all from what the server received and when, and from its list of connections.
 
-mod client;
-mod portals;
-
-use std::fmt::{self, Write as _};
-use std::net::SocketAddr;
+use std::fmt;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use hawser_portal::api::{PathState, Status};
-use hawser_wire::Moment;
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_portal::api::{PeerStatus, Status};
+use hawser_wire::traffic::{Ping, Towards};
+use hawser_wire::{Moment, Namespace};
 use serde::Serialize;
 
-use super::figures::rounded;
-use crate::cleanup;
+use super::figures::{rounded, table};
+use crate::cleanup::{self, Folder};
 use crate::error::LabError;
-use crate::hub::{Follower, Network, SERVER, SITES, upward};
+use crate::hub::{Configurations, Network, SERVER, SITES, Site, follow, upward};
+use crate::portals::{Portal, active};
+use crate::topology::{TRANSFER_PORT, cubic};
 use crate::wait::until;
-use portals::Portals;
 
 /// The members, as the site calls them, and the site.
 const MEMBERS: [&str; 2] = ["zurich", "geneva"];
@@ -42,8 +41,8 @@ const AFTER_KILL: Duration = Duration::from_secs(6);
 /// When the stream's rate counts as that of afterwards.
 const SETTLED: Duration = Duration::from_secs(2);
 const PING_INTERVAL: Duration = Duration::from_millis(20);
-/// The port of the stream.
-const PORT: u16 = 5001;
+/// A connection that stands, as /proc/net/tcp has it (proc_net(5), tcp_states.h).
+const ESTABLISHED: &str = "01";
 
 /// What the demo found. The field names are a contract with scripts. Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,6 +67,13 @@ pub struct HubFigures {
     pub client_after: SocketAddr,
 }
 
+/// The portals' processes. They run from the start; ended on drop, before the folder goes.
+struct Portals {
+    site: Portal,
+    members: Vec<Option<Portal>>,
+    _folder: Folder,
+}
+
 /// Plays it with this `hawser` executable; `tell` is given what happens, a line each.
 ///
 /// # Errors
@@ -76,8 +82,8 @@ pub fn run_hub(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<HubFigures,
     cleanup::start()?;
     let network = Network::new(&[LINK_MBPS], &MEMBERS)?;
     let next_hops = (0..MEMBERS.len()).map(|member| upward(member)[0]).collect();
-    let _follower = Follower::start(&network.members, &network.router, SITES[0], next_hops)?;
-    let mut portals = Portals::start(program, &network)?;
+    let _followers = follow(&network.members, &network.router, SITES[0], next_hops)?;
+    let mut portals = start(program, &network)?;
     let active = wait(&portals, "both members and all paths to work", ready)?;
     tell(&format!(
         "a site with two links ({LINK_MBPS} Mbit/s, 10 ms), members {} and {}, a router, a server; without FRR: this demo gives \
@@ -95,23 +101,25 @@ fn play(
     tell: &mut dyn FnMut(&str),
 ) -> Result<HubFigures, LabError> {
     let duration = UNTIL_KILL + AFTER_KILL;
-    let stream = upload(network, duration);
+    let ends = [(&network.sites[0], SITES[0].into()), (&network.server, SERVER.into())];
+    let stream = cubic(Towards::Server, ends, duration);
     let ping = Ping { from: network.sites[0].clone(), destination: SERVER.into(), interval: PING_INTERVAL, duration };
     let (stream, ping) = (stream.start()?, ping.start()?);
     let start = Moment::now();
-    let client_before = client::of(&network.server, PORT)?;
-    tell(&format!("a stream from {client_before} to {SERVER}:{PORT}, by {}", MEMBERS[active]));
+    let client_before = client_of(&network.server)?;
+    tell(&format!("a stream from {client_before} to {SERVER}:{TRANSFER_PORT}, by {}", MEMBERS[active]));
     (start + UNTIL_KILL).sleep_until();
     let kill = Moment::now();
-    portals.kill(active);
+    // It says nothing to anybody.
+    portals.members[active].take().into_iter().for_each(|portal| portal.process.kill());
     tell(&format!("{} is killed (SIGKILL)", MEMBERS[active]));
     let owner = wait(portals, "the other member to own the site", |portals| {
-        holding(&portals.site_status()?, "active").filter(|owner| *owner != active)
+        holding(&portals.site.status()?, "active").filter(|owner| *owner != active)
     })?;
     tell(&format!("{} owns the site after {:.0} ms, as the site says", MEMBERS[owner], millis(Moment::now() - kill)));
     let end = start + (duration - GLANCE);
     end.sleep_until();
-    let client_after = client::of(&network.server, PORT)?;
+    let client_after = client_of(&network.server)?;
     let (received, ping) = (stream.finish()?, ping.finish()?);
     Ok(HubFigures {
         killed: MEMBERS[active].to_owned(),
@@ -126,43 +134,63 @@ fn play(
     })
 }
 
-/// From the site to the server.
-fn upload(network: &Network, duration: Duration) -> TcpTransfer {
-    TcpTransfer {
-        from: network.sites[0].clone(),
-        to: network.server.clone(),
-        destination: SocketAddr::new(SERVER.into(), PORT),
-        source: Some(SITES[0].into()),
-        congestion: Congestion::Cubic,
-        duration,
-    }
+/// Step 2: all of them.
+fn start(program: &Path, network: &Network) -> Result<Portals, LabError> {
+    let _making = cleanup::making();
+    let folder = Folder::new()?;
+    let sites = [Site { name: SITE_NAME, own: SITES[0], moving: &SITES[..1] }];
+    Configurations { sites: &sites, members: &MEMBERS, etcd: None }.write(folder.path())?;
+    let members = MEMBERS.iter().zip(&network.members);
+    let members = members.map(|(name, member)| Portal::start(program, name, member, &folder).map(Some));
+    let members = members.collect::<Result<_, LabError>>()?;
+    let site = Portal::start(program, SITE_NAME, &network.sites[0], &folder)?;
+    Ok(Portals { site, members, _folder: folder })
 }
 
 /// Waits for something that the portals say.
 fn wait<T>(portals: &Portals, what: &str, found: impl Fn(&Portals) -> Option<T>) -> Result<T, LabError> {
     let found = until(PATIENCE, GLANCE, || Ok(found(portals)))?;
-    found.ok_or_else(|| portals.fault(format!("waited {} s for {what}", PATIENCE.as_secs())))
+    found.ok_or_else(|| portals.site.process.fault(format!("waited {} s for {what}", PATIENCE.as_secs())))
 }
 
 /// The active member, once it and its standby know what they are, and each path works.
 fn ready(portals: &Portals) -> Option<usize> {
-    let status = portals.site_status()?;
-    let paths = status.peers.iter().flat_map(|peer| &peer.paths);
-    let working = paths.filter(|path| path.state == PathState::Active).count();
-    let (active, standby) = (holding(&status, "active")?, holding(&status, "standby")?);
+    let status = portals.site.status()?;
+    let (owner, standby) = (holding(&status, "active")?, holding(&status, "standby")?);
     let is = |member: usize, role: &str| {
-        let status = portals.member_status(member);
-        status
-            .is_some_and(|status| status.peers.iter().any(|peer| peer.hub.as_ref().is_some_and(|hub| hub.role == role)))
+        let status = portals.members[member].as_ref().and_then(Portal::status);
+        status.is_some_and(|status| status.peers.iter().any(|peer| has_role(peer, role)))
     };
-    (working == 2 * MEMBERS.len() && is(active, "owner") && is(standby, "standby")).then_some(active)
+    let working = active(&status).count();
+    (working == 2 * MEMBERS.len() && is(owner, "owner") && is(standby, "standby")).then_some(owner)
 }
 
 /// The member that is this to the site.
 fn holding(status: &Status, role: &str) -> Option<usize> {
-    let held = |peer: &&hawser_portal::api::PeerStatus| peer.hub.as_ref().is_some_and(|hub| hub.role == role);
-    let name = &status.peers.iter().find(held)?.name;
+    let name = &status.peers.iter().find(|peer| has_role(peer, role))?.name;
     MEMBERS.iter().position(|member| member == name)
+}
+
+fn has_role(peer: &PeerStatus, role: &str) -> bool {
+    peer.hub.as_ref().is_some_and(|hub| hub.role == role)
+}
+
+/// Who the server's kernel has a connection with at the stream's port.
+fn client_of(server: &Namespace) -> Result<SocketAddr, LabError> {
+    let read = || fs::read_to_string("/proc/thread-self/net/tcp");
+    let table = server.run(read)?.map_err(|error| LabError::system("list connections of the server", error))?;
+    let no_client = || LabError::NoFigure { figure: "client", reason: "the server has no connection".to_owned() };
+    client(&table, TRANSFER_PORT).ok_or_else(no_client)
+}
+
+/// The other end of the connection that stands, in a table as /proc/net/tcp has it.
+fn client(table: &str, port: u16) -> Option<SocketAddr> {
+    let own = format!(":{port:04X}");
+    let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut standing = columns.filter(|columns| columns.get(3) == Some(&ESTABLISHED) && columns[1].ends_with(&own));
+    let (address, port) = standing.next()?.get(2)?.split_once(':')?;
+    let address = u32::from_str_radix(address, 16).ok()?;
+    Some(SocketAddr::new(Ipv4Addr::from(address.to_le_bytes()).into(), u16::from_str_radix(port, 16).ok()?))
 }
 
 fn millis(time: Duration) -> f64 {
@@ -175,29 +203,32 @@ impl fmt::Display for HubFigures {
         let Self { killed, owner, gap_ms, before_mbps, after_mbps, pings_lost, pings, client_before, client_after } =
             self;
         let same = if client_before == client_after { "the same connection" } else { "another connection" };
+        let (since, seen) =
+            (format!("{owner} has the site since"), format!("as the server sees it, before and after: {same}"));
         let rows = [
-            ("killed", killed.clone(), format!("{owner} has the site since")),
-            ("longest gap", format!("{gap_ms:.1} ms"), "at the server, from the kill on".to_owned()),
-            ("before", format!("{before_mbps:.1} Mbit/s"), "one TCP stream".to_owned()),
-            (
-                "after",
-                format!("{after_mbps:.1} Mbit/s"),
-                "the same stream, from two seconds after the kill on".to_owned(),
-            ),
-            ("pings lost", format!("{pings_lost} of {pings}"), "one each 20 ms".to_owned()),
-            ("client", client_after.to_string(), format!("as the server sees it, before and after: {same}")),
+            ("killed", killed.clone(), &*since),
+            ("longest gap", format!("{gap_ms:.1} ms"), "at the server, from the kill on"),
+            ("before", format!("{before_mbps:.1} Mbit/s"), "one TCP stream"),
+            ("after", format!("{after_mbps:.1} Mbit/s"), "the same stream, from two seconds after the kill on"),
+            ("pings lost", format!("{pings_lost} of {pings}"), "one each 20 ms"),
+            ("client", client_after.to_string(), &*seen),
         ];
-        let mut text = String::new();
-        for (name, value, remark) in rows {
-            writeln!(text, "{name:<14}{value:>20}   {remark}")?;
-        }
-        f.write_str(text.trim_end())
+        f.write_str(&table([14, 20], &rows))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_standing_connection_is_found_in_the_kernels_table() {
+        let table = "  sl  local_address rem_address   st tx_queue\n\
+                     0: 00000000:1389 00000000:0000 0A 00000000\n\
+                     1: 027200CB:1389 087100CB:9C40 01 00000000\n";
+        assert_eq!(client(table, 5001), Some("203.0.113.8:40000".parse().expect("an address")));
+        assert_eq!(client(table, 5002), None);
+    }
 
     #[test]
     fn the_table_tells_every_figure_and_json_has_the_contracts_names() {
