@@ -9,11 +9,13 @@
 //!
 //! Whoever asks reads a [`View`]: what is known, and whether etcd is reached. Nothing here is waited for by packets.
 
+use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hawser_config::{PeerName, PublicKey};
 use hawser_core::units::Time;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
@@ -329,13 +331,28 @@ impl Driver {
         if is_another && state.roster().is_empty() && !self.view.roster.is_empty() {
             return Err(Fault::new("list members and peers", MADE_ANEW));
         }
+        let is_copy = went_back && self.view.history.as_ref() == mark;
         if is_another {
-            let lost = self.view.roster.revoked.iter().filter(|(key, _)| !state.is_revoked(key));
-            self.view.lost = Arc::new(lost.map(|(key, name)| (*key, name.clone())).collect());
+            self.view.lost = Arc::new(self.lost(&state, is_marked_otherwise));
         }
         (self.state, self.view.cluster) = (state, Some(cluster));
         self.tell(&Touched { roster: true, members: true, ..Touched::default() });
-        Ok(went_back && !is_marked_otherwise)
+        Ok(is_copy)
+    }
+
+    /// Step 1: who is revoked as far as is known, and not in another history. Whom somebody added there since, knowing
+    /// of that, is no loss.
+    fn lost(&self, state: &State, is_marked_otherwise: bool) -> BTreeMap<PublicKey, PeerName> {
+        let known = self.view.revision;
+        let marked = state.history().filter(|_| is_marked_otherwise).map_or(known, |(written, _)| written);
+        let is_lost = |key: &PublicKey| match state.came(key) {
+            _ if state.is_revoked(key) => false,
+            Some(created) => created <= marked.min(known),
+            // What was marked after all that is known here had that, too.
+            None => marked <= known,
+        };
+        let revoked = self.view.roster.revoked.iter().chain(self.view.lost.iter());
+        revoked.filter(|(key, _)| is_lost(key)).map(|(key, name)| (*key, name.clone())).collect()
     }
 
     fn send(&self) {

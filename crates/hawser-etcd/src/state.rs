@@ -328,6 +328,11 @@ impl State {
         self.names.get(key).into_iter().flatten()
     }
 
+    /// When the peer with this key was written, the last one of several.
+    pub fn came(&self, key: &PublicKey) -> Option<Revision> {
+        self.names_of(key).filter_map(|name| self.peers.get(name)).map(|known| known.created).max()
+    }
+
     /// Values that are no records: below which key, and why.
     pub fn faults(&self) -> impl Iterator<Item = (&Key, &RecordError)> {
         self.faults.iter()

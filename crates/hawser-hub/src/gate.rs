@@ -265,7 +265,10 @@ impl Gate {
     fn note_plain(&mut self, peer: PeerId, plain: bool) {
         let ward = &mut self.wards[peer.0 as usize];
         if std::mem::replace(&mut ward.plain, plain) != plain {
-            // What waits to be announced is of before.
+            // What it was asked, or is to be announced, is of before.
+            if plain {
+                ward.ownership.handle_gone();
+            }
             let _ = ward.ownership.poll_announcement();
             self.tell(peer, if plain { Announcement::Owner } else { Announcement::Withdrawn }, None);
         }

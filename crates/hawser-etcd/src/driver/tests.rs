@@ -116,6 +116,28 @@ fn whom_another_history_revokes_no_more_is_told_and_a_copy_is_marked_anew() {
 }
 
 #[test]
+fn whom_somebody_added_anew_after_all_that_a_member_knows_or_after_the_copy_was_not_lost() {
+    // When the copy was marked, when the peer was added there, and whether it is revoked still.
+    for (marked, created, lost) in [(16, 12, true), (16, 17, false), (16, 25, false), (41, 19, true), (41, 21, false)] {
+        let mut driver = driver();
+        Arc::make_mut(&mut driver.view.roster).revoked = BTreeMap::from([(key(1), name("home"))]);
+        let mark = Entry { modified: Revision(marked), ..mark("other") };
+        let home = Entry { created: Revision(created), ..entry("home", 1) };
+        let listed = Listed { cluster: CLUSTER, revision: Revision(50), entries: vec![mark, home] };
+        assert_eq!(driver.take(listed), Ok(false));
+        assert_eq!(driver.view.lost.contains_key(&key(1)), lost, "marked at {marked}, added at {created}");
+    }
+}
+
+#[test]
+fn who_knows_no_mark_replaces_none() {
+    let mut driver = driver();
+    driver.view.history = None;
+    let entries = vec![mark("other"), entry("home", 1)];
+    assert_eq!(driver.take(Listed { cluster: CLUSTER, revision: Revision(19), entries }), Ok(false));
+}
+
+#[test]
 fn what_a_watch_told_is_known_after_it_and_who_is_deleted_goes() {
     let mut driver = driver();
     let listed = Listed { cluster: CLUSTER, revision: Revision(30), entries: vec![mark("one"), entry("home", 1)] };

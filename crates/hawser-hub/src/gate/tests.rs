@@ -141,6 +141,24 @@ fn what_waits_to_be_announced_does_not_withdraw_a_peer_that_came_back_without_a_
 }
 
 #[test]
+fn a_peer_that_comes_back_without_a_hub_and_had_not_closed_keeps_its_route() {
+    for heard in [true, false] {
+        let (mut gate, mut endpoint) = member();
+        claim(&mut gate, &mut endpoint, 100, 6, ME, Some(50));
+        gate.handle_timeout(ms(4_050), &mut endpoint, &mut Nobody);
+        gate.handle_event(ms(4_100), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
+        announced(&mut gate);
+        gate.handle_event(ms(6_000), &Event::Session { peer: PEER, new: true }, &mut endpoint, &mut Nobody);
+        if heard {
+            let claim = Claim { epoch: Epoch::new(7).expect("in range"), owner: OTHER };
+            gate.handle_hearsay(ms(6_100), PEER, claim, &mut endpoint, &mut Nobody);
+        }
+        gate.handle_timeout(ms(20_000), &mut endpoint, &mut Nobody);
+        assert_eq!((announced(&mut gate), gate.is_plain(PEER)), (vec![(Announcement::Owner, None)], true), "{heard}");
+    }
+}
+
+#[test]
 fn a_standby_looks_whether_packets_go_on_to_come_and_no_longer_than_they_do() {
     let (mut gate, mut endpoint) = member();
     claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);

@@ -140,15 +140,13 @@ impl Port {
         let key = Key::Back(way);
         if self.flows.get(&key).is_none() {
             self.flow_back(key, datagram).into_iter().for_each(|flow| drop(self.flows.put(flow)));
-            self.learn(datagram);
         }
     }
 
-    /// The way back that was kept; where its hop fields expired, or it is forgotten, the one that was kept last to the
-    /// same end.
-    pub(super) fn kept(self: &Arc<Port>, way: WayBack) -> Result<Arc<Flow>, RouteError> {
+    /// The way back that was kept, unless its hop fields expired: another one to the same end may be a forger's.
+    pub(super) fn kept(&self, way: WayBack) -> Result<Arc<Flow>, RouteError> {
         let flow = self.flows.get(&Key::Back(way)).filter(|flow| flow.way(Now::read().wall).is_ok());
-        flow.map_or_else(|| self.flow_to(way.end, false), Ok)
+        flow.ok_or(RouteError::NotLookedUp { destination: way.end })
     }
 
     /// The way back to whoever sent a packet.

@@ -25,19 +25,24 @@ use crate::path::PathInterface;
 const GUESSES: u32 = 16;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Wrong flow ids in the present second. None at first; for several threads.
+/// Messages with the right flow id that are heeded in a second: the first that tells of a dead part does for all flows,
+/// and each is as much work as there are flows.
+const HEEDED: u32 = 256;
+
+/// Wrong flow ids in the present second, and right ones. None at first; for several threads.
 #[derive(Debug, Default)]
-pub(super) struct Guesses(Mutex<(Option<Instant>, u32)>);
+pub(super) struct Guesses(Mutex<(Option<Instant>, u32, u32)>);
 
 impl Guesses {
     /// Whether a quote with a right flow id, or with a wrong one, may be believed now.
     fn admit(&self, now: Instant, right: bool) -> bool {
         let mut guesses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if guesses.0.is_none_or(|since| now.duration_since(since) >= SECOND) {
-            *guesses = (Some(now), 0);
+            *guesses = (Some(now), 0, 0);
         }
         guesses.1 = guesses.1.saturating_add(u32::from(!right));
-        right && guesses.1 <= GUESSES
+        guesses.2 += u32::from(right && guesses.2 < HEEDED + 1);
+        right && guesses.1 <= GUESSES && guesses.2 <= HEEDED
     }
 }
 
@@ -74,8 +79,8 @@ fn our_flows(port: &Port, quoted: &[u8]) -> Vec<Arc<Flow>> {
     let Some((destination, right)) = Quote::read(quoted).ok().and_then(|quote| of_ours(port, &quote)) else {
         return Vec::new();
     };
-    let flows = port.flows.to(destination);
-    if flows.is_empty() || port.guesses.admit(Instant::now(), right) { flows } else { Vec::new() }
+    // First: the flows to a destination are searched for among all.
+    if port.guesses.admit(Instant::now(), right) { port.flows.to(destination) } else { Vec::new() }
 }
 
 /// Where a quoted packet of this socket's went, and whether it has the right flow id.
@@ -129,5 +134,7 @@ mod tests {
         assert!(!guesses.admit(start, false));
         assert!(!guesses.admit(start + SECOND / 2, true), "the right one may be a guess, too");
         assert!(guesses.admit(start + SECOND, true));
+        let heeded = (0..2 * HEEDED).filter(|_| guesses.admit(start + SECOND, true)).count();
+        assert_eq!(heeded, HEEDED as usize - 1, "with the one before");
     }
 }

@@ -228,7 +228,7 @@ impl ScionSocket {
         WayBack::new(datagram.source, *number.get_or_insert_with(|| self.numbers.hash_one(&*path)))
     }
 
-    /// Keeps a packet's way back, beside all others, for [`ScionSocket::try_send_batch_back`]; of a new one it learns.
+    /// Keeps a packet's way back, beside all others, for [`ScionSocket::try_send_batch_back`].
     pub fn keep(&self, way: WayBack, datagram: &Datagram<'_>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, forgotten) = (Last::of(&mut last, datagram), Some(self.port.flows.forgotten()));
@@ -238,7 +238,7 @@ impl ScionSocket {
         }
     }
 
-    /// Bytes that a payload may have along a way back that was kept; once that is gone, along the last one to its end.
+    /// Bytes that a payload may have along a way back that was kept.
     ///
     /// # Errors
     /// [`RouteError`].
@@ -246,11 +246,10 @@ impl ScionSocket {
         Ok(self.port.kept(way)?.current().max_payload)
     }
 
-    /// [`ScionSocket::try_send_batch_to`] along a way back that was kept; once that is gone, along the last one to its
-    /// end.
+    /// [`ScionSocket::try_send_batch_to`] along a way back that was kept.
     ///
     /// # Errors
-    /// As there.
+    /// As there; [`RouteError::NotLookedUp`] where it was not, is forgotten, or its hop fields expired.
     pub fn try_send_batch_back(&self, way: WayBack, fill: impl FnOnce(&mut Batch<'_>)) -> Result<Sent, SendError> {
         let flow = self.port.kept(way)?;
         self.port.send(&flow, Wait::Never, fill)

@@ -15,7 +15,7 @@ use super::lanes::{Lane, Way};
 use super::rewrite::clamp;
 use super::{By, ConnId, Drop, Engine, Heard, Outside, PeerId};
 use crate::compress::{Expanded, Rejected, is_datagram, is_whole};
-use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Protocol, Refused};
+use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Protocol, Refused, State};
 use crate::mptcp::{Flags, Segment, Sequence};
 use crate::route::{InterfaceIndex, ScionHost};
 use crate::translate::{Layer4, OuterPort};
@@ -91,7 +91,7 @@ impl Engine {
             }
             (Said::Answer(nonce), By::Port(_)) => {
                 let peer = *self.hosts.get(&ScionHost::from(from)).ok_or(Drop::UnknownEcho)?;
-                self.answers_back(now, peer, nonce, outside).map(|()| Heard::default())
+                self.answers_back(now, peer, from, nonce, outside).map(|()| Heard::default())
             }
             (Said::Knows(id), by) => {
                 let peer = self.hosts.get(&ScionHost::from(from)).and_then(|peer| self.peers.get_mut(peer.0));
@@ -201,7 +201,7 @@ impl Engine {
         let Some((key, is_syn)) = named else { return Heard::default() };
         let id = self.table.find(&key).filter(|id| self.lane(*id).is_some_and(is_its));
         let Some(id) = id else { return Heard::default() };
-        let turns = !is_syn || !self.is_live(&key);
+        let turns = !is_syn || self.turns_by_syn(now, &key, origin, outside);
         self.heard_of(now, id, origin, turns, outside);
         Heard { learn: self.goes_back(id, origin.by), echo: None }
     }
@@ -227,9 +227,7 @@ impl Engine {
             }
         }
         let is_syn = segment.flags.has(Flags::SYN);
-        // Anybody can write a SYN. In a flow that lives the kernel answers it (RFC 9293 section 3.10.7.4), and its peer
-        // is where it was.
-        let turns = !is_syn || !self.is_live(&key);
+        let turns = !is_syn || self.turns_by_syn(now, &key, origin, outside);
         let is_the_shims = self.own.is_the_shims(key.local.ip());
         let mains = if is_the_shims { Mains::Here } else { Mains::Anywhere };
         let observed = self.table.observe_among(now, Direction::In, &segment, mains);
@@ -256,16 +254,22 @@ impl Engine {
         Ok(Heard { learn: self.goes_back(id, origin.by), echo: None })
     }
 
-    /// Whether a flow's ends know each other's numbers.
-    fn is_live(&self, key: &FlowKey) -> bool {
-        let flow = self.table.find(key).and_then(|id| self.table.get(id));
-        flow.is_some_and(|flow| !flow.state.is_half_open() && !flow.state.is_ended())
+    /// Step 4, for a SYN: of a flow whose ends know each other's numbers it is believed late.
+    fn turns_by_syn(&mut self, now: Time, key: &FlowKey, origin: Origin, outside: &mut impl Outside) -> bool {
+        let Some(id) = self.table.find(key) else { return true };
+        let lives = |state: State| !state.is_half_open() && !state.is_ended();
+        match origin.by {
+            By::Port(back) if self.table.get(id).is_some_and(|flow| lives(flow.state)) => {
+                self.begins_anew(now, id, back, outside)
+            }
+            _ => true,
+        }
     }
 
-    /// Whether a flow's way is back by the one that something came by.
+    /// Whether a flow's way is back by the one that something came by, or may be it soon.
     pub(super) fn goes_back(&self, id: FlowId, by: By) -> bool {
         let By::Port(back) = by else { return false };
-        self.lane(id).is_some_and(|lane| lane.way == Way::Back(back))
+        self.lane(id).is_some_and(|lane| lane.way == Way::Back(back) || lane.anew.is_some_and(|(by, _)| by == back))
     }
 
     /// A definition of a flow that there is not.
@@ -302,6 +306,7 @@ impl Engine {
             }
             By::Port(back) if !lane.is_ours => {
                 if turns {
+                    lane.anew = None;
                     let _ = self.set_way(now, id, Way::Back(back));
                 }
             }

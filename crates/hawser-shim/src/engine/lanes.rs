@@ -30,6 +30,8 @@ pub(super) struct Lane {
     /// What comes for this host goes in by it.
     pub interface: InterfaceIndex,
     pub way: Way,
+    /// By which way somebody begins it anew, though it lives, and since when.
+    pub anew: Option<(WayBack, Time)>,
     /// This host's port as SCION sees it, where TCP is its layer 4; none: UDP carries the flow.
     pub outer: Option<OuterPort>,
     /// This host chooses its path.
@@ -54,6 +56,7 @@ impl Lane {
             peer,
             interface,
             way,
+            anew: None,
             outer: None,
             is_ours: false,
             joins: None,

@@ -12,6 +12,7 @@
 //!
 //! Time, randomness and bytes are arguments. Nothing is allocated for packets of known flows.
 
+mod anew;
 mod choice;
 mod conns;
 mod control;

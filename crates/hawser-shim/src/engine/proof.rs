@@ -13,6 +13,7 @@
 use std::time::Duration;
 
 use hawser_core::units::Time;
+use hawser_scion::EndpointAddr;
 
 use super::control::{Control, Said};
 use super::form::Form;
@@ -74,6 +75,7 @@ impl Engine {
         &mut self,
         now: Time,
         id: PeerId,
+        from: EndpointAddr,
         nonce: Nonce,
         outside: &mut impl Outside,
     ) -> Result<(), Drop> {
@@ -83,6 +85,7 @@ impl Engine {
             return Err(Drop::UnknownEcho);
         }
         *trust = Trust { answered: true, ..Trust::default() };
+        self.is_still_there(id, from);
         self.release_proven(now, id, outside);
         Ok(())
     }
@@ -122,12 +125,12 @@ impl Engine {
         Ok(())
     }
 
-    fn ask_who(&mut self, now: Time, id: PeerId, way: Way, outside: &mut impl Outside) {
+    pub(super) fn ask_who(&mut self, now: Time, id: PeerId, way: Way, outside: &mut impl Outside) {
         let last = self.peers.get(id.0).and_then(|peer| peer.trust.probe);
         let nonce = last.map_or_else(|| Nonce(outside.random()), |(nonce, _)| nonce);
         let probe = Control::of(Said::Probe(nonce));
         let is_time = last.is_none_or(|(_, sent)| now.since(sent) >= BETWEEN_PROBES);
-        if !is_time || !self.spend(id, probe.bytes().len(), 0) {
+        if !is_time || !(self.is_known(id) || self.spend(id, probe.bytes().len(), 0)) {
             return;
         }
         self.peers.get_mut(id.0).into_iter().for_each(|peer| peer.trust.probe = Some((nonce, now)));

@@ -84,10 +84,9 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// The link of a way back, or of the last one to its end.
+    /// The link of a way back.
     fn link_back(&self, way: WayBack) -> Option<usize> {
-        let to_end = || self.learned.iter().filter(|(known, _)| known.end == way.end).map(|(_, known)| known);
-        self.learned.get(&way).or_else(|| to_end().max_by_key(|(_, since)| *since)).map(|(link, _)| *link)
+        self.learned.get(&way).map(|(link, _)| *link)
     }
 }
 

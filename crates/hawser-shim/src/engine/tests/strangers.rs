@@ -122,9 +122,29 @@ fn a_forged_beginning_turns_no_flow_but_its_own() {
     let begins = Flow::new(1, 7001).says(0, Flags::SYN);
     assert!(sim.forge(1, client, &whole(&begins)).learn, "its own answers go there");
     let begins_anew = flows[0].says(0, Flags::SYN);
-    assert!(!sim.forge(1, client, &whole(&begins_anew)).learn, "a flow that lives stays where it is");
+    sim.forge(1, client, &whole(&begins_anew));
     let arrived = talk(&mut sim, &mut flows, 1, Duration::from_secs(1));
     assert!(arrived[0].len() > 190, "{}", arrived[0].len());
+}
+
+#[test]
+fn a_host_that_crashed_begins_its_flows_anew_by_another_way_and_nobody_does_for_one_that_lives() {
+    for lives in [true, false] {
+        let mut sim = Sim::new(1);
+        let flow = connect(&mut sim, 0, KEYS)[0];
+        let way = |sim: &Sim| sim.snapshot(1).connections[0].flows[0].remote;
+        let before = way(&sim);
+        if !lives {
+            sim.restart(0);
+        }
+        let syn = whole(&flow.says(0, Flags::SYN));
+        for at in [0, 900, 1000] {
+            assert_eq!(way(&sim), before, "{at} ms");
+            assert!(sim.forge(1, impostor(), &syn).learn || lives, "its way is kept");
+            sim.run(Duration::from_millis(if at == 0 { 900 } else { 100 }));
+        }
+        assert_eq!(way(&sim), if lives { before } else { Some(impostor()) });
+    }
 }
 
 #[test]
