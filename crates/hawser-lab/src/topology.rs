@@ -16,7 +16,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, Towards};
+use hawser_wire::traffic::{Ping, TcpTransfer, Towards};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use ipnet::{IpNet, Ipv4Net};
 
@@ -191,14 +191,7 @@ impl Bond {
 /// A CUBIC transfer between two ends, of which the first is the client's or the local one.
 pub(crate) fn cubic(towards: Towards, [near, far]: [(&Namespace, IpAddr); 2], duration: Duration) -> TcpTransfer {
     let [from, to] = if towards == Towards::Server { [near, far] } else { [far, near] };
-    TcpTransfer {
-        from: from.0.clone(),
-        to: to.0.clone(),
-        destination: SocketAddr::new(to.1, TRANSFER_PORT),
-        source: Some(from.1),
-        congestion: Congestion::Cubic,
-        duration,
-    }
+    TcpTransfer::cubic(from, (to.0, SocketAddr::new(to.1, TRANSFER_PORT)), duration)
 }
 
 /// An end with one address, in a network of 24 bits.

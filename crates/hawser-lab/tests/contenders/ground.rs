@@ -14,7 +14,7 @@ use hawser_lab::LabError;
 use hawser_lab::contender::{Contender, Offer, Programs, make};
 use hawser_lab::scenario::{ContenderPlan, Scenario};
 use hawser_lab::stage::Stage;
-use hawser_wire::traffic::{Congestion, Ping, PingReport, TcpTransfer, Timeline};
+use hawser_wire::traffic::{Ping, PingReport, TcpTransfer, Timeline};
 use hawser_wire::{Namespace, Way};
 
 /// Where short transfers go, and how long they last.
@@ -159,15 +159,7 @@ fn ping(from: &Namespace, destination: IpAddr) -> PingReport {
 }
 
 fn transfer(from: (&Namespace, IpAddr), to: (&Namespace, IpAddr), duration: Duration) -> Timeline {
-    let transfer = TcpTransfer {
-        from: from.0.clone(),
-        to: to.0.clone(),
-        destination: SocketAddr::new(to.1, PORT),
-        source: Some(from.1),
-        congestion: Congestion::Cubic,
-        duration,
-    };
-    transfer.run().expect("it runs")
+    TcpTransfer::cubic(from, (to.0, SocketAddr::new(to.1, PORT)), duration).run().expect("it runs")
 }
 
 impl Contest<'_> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hawser_lab::scenario::{Case, LinkPlan, Network, Scenario};
 use hawser_lab::stage::{Ends, Stage};
-use hawser_wire::traffic::{Congestion, TcpTransfer};
+use hawser_wire::traffic::TcpTransfer;
 use hawser_wire::{Direction, Namespace, Way};
 
 #[path = "../../../hawser-wire/tests/common/measured.rs"]
@@ -136,14 +136,8 @@ pub fn carried(stage: &Stage, index: usize) -> [u64; 2] {
 
 /// A CUBIC transfer from client to server.
 pub fn transfer(stage: &Stage, ends: Ends, duration: Duration) -> TcpTransfer {
-    TcpTransfer {
-        from: stage.client.clone(),
-        to: stage.server.clone(),
-        destination: SocketAddr::new(ends.server, TRANSFER_PORT),
-        source: Some(ends.client),
-        congestion: Congestion::Cubic,
-        duration,
-    }
+    let destination = SocketAddr::new(ends.server, TRANSFER_PORT);
+    TcpTransfer::cubic((&stage.client, ends.client), (&stage.server, destination), duration)
 }
 
 /// Mbit/s of a transfer from its first second on.

@@ -29,20 +29,28 @@ const SECOND: Duration = Duration::from_secs(1);
 /// and each is as much work as there are flows.
 const HEEDED: u32 = 256;
 
-/// Wrong flow ids in the present second, and right ones. None at first; for several threads.
+/// What was told in the present second. Nothing at first; for several threads.
 #[derive(Debug, Default)]
-pub(super) struct Guesses(Mutex<(Option<Instant>, u32, u32)>);
+pub(super) struct Guesses(Mutex<Told>);
+
+/// How many messages had a wrong flow id, and how many a right one, since when. Plain data.
+#[derive(Debug, Default)]
+struct Told {
+    since: Option<Instant>,
+    wrong: u32,
+    right: u32,
+}
 
 impl Guesses {
     /// Whether a quote with a right flow id, or with a wrong one, may be believed now.
     fn admit(&self, now: Instant, right: bool) -> bool {
-        let mut guesses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if guesses.0.is_none_or(|since| now.duration_since(since) >= SECOND) {
-            *guesses = (Some(now), 0, 0);
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.since.is_none_or(|since| now.duration_since(since) >= SECOND) {
+            *told = Told { since: Some(now), ..Told::default() };
         }
-        guesses.1 = guesses.1.saturating_add(u32::from(!right));
-        guesses.2 += u32::from(right && guesses.2 < HEEDED + 1);
-        right && guesses.1 <= GUESSES && guesses.2 <= HEEDED
+        let count = if right { &mut told.right } else { &mut told.wrong };
+        *count = count.saturating_add(1);
+        right && told.wrong <= GUESSES && told.right <= HEEDED
     }
 }
 

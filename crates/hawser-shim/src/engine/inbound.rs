@@ -78,7 +78,7 @@ impl Engine {
                     return Err(Drop::StrangeProbe);
                 }
                 self.counters.echoes += 1;
-                Ok(Heard { learn: false, echo: Some(Control::of(Said::Answer(nonce))) })
+                Ok(Heard { keep: false, echo: Some(Control::of(Said::Answer(nonce))) })
             }
             (Said::Answer(nonce), By::Conn(id)) => {
                 let conn = self.conns.get_mut(id.0).ok_or(Drop::UnknownEcho)?;
@@ -98,7 +98,7 @@ impl Engine {
                 let key = peer.and_then(|peer| peer.compression.knows(id)).ok_or(Drop::UnknownContext)?;
                 self.heard_ack(now, by, &key, outside);
                 // Who listens alone says nothing else, and nobody else knows the id.
-                Ok(Heard { learn: self.table.find(&key).is_some_and(|id| self.goes_back(id, by)), echo: None })
+                Ok(Heard { keep: self.table.find(&key).is_some_and(|id| self.goes_back(id, by)), echo: None })
             }
         }
     }
@@ -203,7 +203,7 @@ impl Engine {
         let Some(id) = id else { return Heard::default() };
         let turns = !is_syn || self.turns_by_syn(now, &key, origin, outside);
         self.heard_of(now, id, origin, turns, outside);
-        Heard { learn: self.goes_back(id, origin.by), echo: None }
+        Heard { keep: self.goes_back(id, origin.by), echo: None }
     }
 
     /// Steps 3 to 5.
@@ -251,7 +251,7 @@ impl Engine {
             clamp(packet, most, partial);
         }
         outside.deliver(interface, packet, partial);
-        Ok(Heard { learn: self.goes_back(id, origin.by), echo: None })
+        Ok(Heard { keep: self.goes_back(id, origin.by), echo: None })
     }
 
     /// Step 4, for a SYN: of a flow whose ends know each other's numbers it is believed late.

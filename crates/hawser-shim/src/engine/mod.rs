@@ -5,7 +5,8 @@
 //! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its
 //!    numbers fit; [`Engine::handle_segment`] (`segments`, `ports`): so does a segment, where TCP is SCION's layer 4.
 //! 3. Paths are watched (`health`, `control`): flows on a dead one move to another, or are given up. Datagrams of UDP
-//!    go the same ways (`udp_out`, `udp_in`, `parts`), and not without end to who may be nobody (`proof`).
+//!    go the same ways (`udp_out`, `udp_in`, `parts`), and not without end to who may be nobody (`proof`). Answers go
+//!    back by their flow's own way, and a SYN of a flow that lives does not turn it at once (`anew`).
 //! 4. [`Engine::handle_paths`], [`Engine::handle_dead_part`]: what is known of paths from elsewhere.
 //! 5. [`Engine::handle_timeout`] (`timeout`): probes, and the end of what is over or silent.
 //! 6. What is to be done goes to an [`Outside`]; [`Engine::snapshot`] says what there is.
@@ -126,7 +127,7 @@ pub enum Sent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heard {
     /// It is of one of its sender's flows, which goes back by the path that it came by: that is to be kept.
-    pub learn: bool,
+    pub keep: bool,
     /// To be sent back at once, along that path.
     pub echo: Option<Control>,
 }

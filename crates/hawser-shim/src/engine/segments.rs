@@ -34,7 +34,7 @@ impl Engine {
     ) -> bool {
         let taken = self.take_bare(now, back, segment, class, outside);
         self.settle(now, outside);
-        taken.map_err(|why| self.counters.drop(why)).is_ok_and(|heard| heard.learn)
+        taken.map_err(|why| self.counters.drop(why)).is_ok_and(|heard| heard.keep)
     }
 
     /// Step 1.

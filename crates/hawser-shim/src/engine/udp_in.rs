@@ -63,7 +63,7 @@ impl Engine {
             readdress(packet, End::Destination, address, udp_at, partial);
         }
         outside.deliver(alias.map_or(interface, |(_, interface)| interface), packet, partial);
-        Ok(Heard { learn: self.goes_back(id, origin.by), echo: heard.1 })
+        Ok(Heard { keep: self.goes_back(id, origin.by), echo: heard.1 })
     }
 
     /// What a peer's host has no use for, of a flow there is with it: programs are told as they are by IP.
@@ -96,10 +96,10 @@ impl Engine {
         let Some(id) = id.filter(|id| self.lane(*id).is_some_and(|lane| lane.peer == origin.peer)) else {
             // What follows them begins a flow: its context is kept until then, or given up with the others that have
             // none.
-            return Heard { learn: false, echo: None };
+            return Heard { keep: false, echo: None };
         };
         self.heard_udp(now, id, origin, is_proven, outside);
-        Heard { learn: self.goes_back(id, origin.by), echo }
+        Heard { keep: self.goes_back(id, origin.by), echo }
     }
 
     /// Step 1.

@@ -187,7 +187,7 @@ impl Packets {
                 let heard = engine.handle_datagram(now, By::Port(back), datagram.source, datagram.payload, world);
                 // An answer that does not go is as good as one that does not arrive.
                 heard.echo.iter().for_each(|echo| drop(socket.answer(datagram, echo.bytes())));
-                if heard.learn {
+                if heard.keep {
                     socket.keep(back, datagram);
                 }
                 false

@@ -79,6 +79,18 @@ pub struct RunningTcp {
 }
 
 impl TcpTransfer {
+    /// One stream of CUBIC, from an address in a namespace to an address and port in another.
+    pub fn cubic(from: (&Namespace, IpAddr), to: (&Namespace, SocketAddr), duration: Duration) -> TcpTransfer {
+        TcpTransfer {
+            from: from.0.clone(),
+            to: to.0.clone(),
+            destination: to.1,
+            source: Some(from.1),
+            congestion: Congestion::Cubic,
+            duration,
+        }
+    }
+
     /// Steps 1 and 2: returns when the connection stands.
     ///
     /// # Errors

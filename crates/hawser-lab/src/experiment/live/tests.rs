@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
 
-use hawser_wire::traffic::{Congestion, TcpTransfer};
+use hawser_wire::traffic::TcpTransfer;
 
 use super::super::plan::{self, Choice, Series};
 use super::super::tests::scenario;
@@ -65,15 +65,8 @@ impl Workload for Transfer {
             None => {}
         }
         start.sleep_until();
-        let got = TcpTransfer {
-            from: ground.server.clone(),
-            to: ground.client.clone(),
-            destination: SocketAddr::new(ground.ends.client, 4001),
-            source: Some(ground.ends.server),
-            congestion: Congestion::Cubic,
-            duration: ground.duration,
-        };
-        let got = got.run()?;
+        let (from, to) = ((&ground.server, ground.ends.server), SocketAddr::new(ground.ends.client, 4001));
+        let got = TcpTransfer::cubic(from, (&ground.client, to), ground.duration).run()?;
         let lines = [("goodput_mbps", 500), (measure::FINE, 10)].map(|(name, ms)| {
             let step = Duration::from_millis(ms);
             Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values: got.mbps_by(step) }

@@ -228,7 +228,7 @@ fn a_datagram_in_the_name_of_a_flow_of_the_other_kind_is_dropped() {
     let known = Draft { to: flows[0].says(0, Flags::ACK).from, ..flows[0].says(1, Flags::ACK) };
     Compression::new(1).shrink(sim.now, &known.packet(), Offload::default(), 9000, &mut || 1 << 40, &mut out).unwrap();
     let datagram = out.iter().next().unwrap().to_vec();
-    assert!(!sim.forge(0, end(SERVER, 31_000), &datagram).learn);
+    assert!(!sim.forge(0, end(SERVER, 31_000), &datagram).keep);
     assert_eq!(drops(&sim, 0), [("layer4", 1)]);
 }
 

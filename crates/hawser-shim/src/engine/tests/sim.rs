@@ -389,7 +389,7 @@ impl Sim {
         };
         let heard = self.engines[host].handle_datagram(self.now, by, from, &one.bytes, &mut self.outer[host]);
         if let By::Port(back) = by
-            && heard.learn
+            && heard.keep
         {
             self.outer[host].learned.insert(back, (one.link, self.now));
         }

@@ -54,7 +54,7 @@ fn noise_is_counted_and_answered_with_nothing() {
         let noise: Vec<u8> = (0..round % 90).map(|at| (random >> (at % 57)) as u8 ^ at as u8).collect();
         for from in [stranger(), impostor()] {
             let heard = sim.forge(1, from, &noise);
-            assert!(!heard.learn, "{noise:?}");
+            assert!(!heard.keep, "{noise:?}");
         }
     }
     let after = sim.snapshot(1);
@@ -104,10 +104,10 @@ fn forged_segments_change_nothing_and_turn_no_flow() {
 fn headers_alone_teach_a_way_back_only_of_a_flow_that_there_is() {
     let mut sim = Sim::new(1);
     let flows = connect(&mut sim, 0, KEYS);
-    for (flow, learn) in [(Flow::new(1, 7001), false), (flows[0], true)] {
+    for (flow, keep) in [(Flow::new(1, 7001), false), (flows[0], true)] {
         let mut headers = whole(&flow.says(0, Flags::ACK));
         headers[0] |= 0x08;
-        assert_eq!(sim.forge(1, impostor(), &headers), Heard { learn, echo: None }, "port {}", flow.port);
+        assert_eq!(sim.forge(1, impostor(), &headers), Heard { keep, echo: None }, "port {}", flow.port);
     }
 }
 
@@ -120,7 +120,7 @@ fn a_forged_beginning_turns_no_flow_but_its_own() {
     sim.know_way(1, client, 1);
     sim.links[1].is_cut = true;
     let begins = Flow::new(1, 7001).says(0, Flags::SYN);
-    assert!(sim.forge(1, client, &whole(&begins)).learn, "its own answers go there");
+    assert!(sim.forge(1, client, &whole(&begins)).keep, "its own answers go there");
     let begins_anew = flows[0].says(0, Flags::SYN);
     sim.forge(1, client, &whole(&begins_anew));
     let arrived = talk(&mut sim, &mut flows, 1, Duration::from_secs(1));
@@ -140,7 +140,7 @@ fn a_host_that_crashed_begins_its_flows_anew_by_another_way_and_nobody_does_for_
         let syn = whole(&flow.says(0, Flags::SYN));
         for at in [0, 900, 1000] {
             assert_eq!(way(&sim), before, "{at} ms");
-            assert!(sim.forge(1, impostor(), &syn).learn || lives, "its way is kept");
+            assert!(sim.forge(1, impostor(), &syn).keep || lives, "its way is kept");
             sim.run(Duration::from_millis(if at == 0 { 900 } else { 100 }));
         }
         assert_eq!(way(&sim), if lives { before } else { Some(impostor()) });
@@ -154,11 +154,11 @@ fn a_subflow_whose_main_flow_goes_elsewhere_is_for_the_kernel_to_judge() {
     let join = [&[0x10, 2][..], &0xdead_beef_u32.to_be_bytes(), &[0; 4]].concat();
     let syn = Flow::new(2, 7000).says(0, Flags::SYN).says(&join);
     let mut own = sim.engines[1].own.clone();
-    assert!(!sim.forge(1, impostor(), &whole(&Draft { to: real, ..syn.clone() })).learn, "it is nobody's");
+    assert!(!sim.forge(1, impostor(), &whole(&Draft { to: real, ..syn.clone() })).keep, "it is nobody's");
     own = own.with(real.ip());
     sim.engines[1].set_own(own);
-    assert!(sim.forge(1, impostor(), &whole(&Draft { to: real, ..syn.clone() })).learn);
-    assert!(!sim.forge(1, impostor(), &whole(&syn)).learn, "at the shim's own addresses the main flow would be known");
+    assert!(sim.forge(1, impostor(), &whole(&Draft { to: real, ..syn.clone() })).keep);
+    assert!(!sim.forge(1, impostor(), &whole(&syn)).keep, "at the shim's own addresses the main flow would be known");
     let counters = sim.snapshot(1).counters;
     assert_eq!((counters.dropped(Drop::Foreign), counters.dropped(Drop::UnknownToken)), (1, 1));
 }
@@ -176,7 +176,7 @@ fn probes_of_strangers_are_not_answered_and_answers_that_nobody_awaits_are_nothi
     let counted = [Drop::StrangeProbe, Drop::UnknownEcho, Drop::Malformed].map(|why| counters.dropped(why));
     assert_eq!(counted, [1, 1, 1]);
     let heard = sim.forge(1, impostor(), probe.bytes());
-    assert_eq!(heard, Heard { learn: false, echo: Some(answer) }, "a peer's is, and teaches nothing");
+    assert_eq!(heard, Heard { keep: false, echo: Some(answer) }, "a peer's is, and teaches nothing");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn who_asks_without_end_pushes_out_nobody_who_goes_on() {
     let mut flows = connect(&mut sim, 0, KEYS);
     for port in 0..u16::try_from(LIMITS.half_open).unwrap() + 500 {
         let syn = Flow::new(1, 20_000 + port).says(0, Flags::SYN);
-        assert!(sim.forge(1, impostor(), &whole(&syn)).learn);
+        assert!(sim.forge(1, impostor(), &whole(&syn)).keep);
         // What is defined here has one id: each is of another flow, and only the first definition counts.
     }
     let engine = &sim.engines[1];

@@ -99,7 +99,7 @@ fn who_forges_a_live_flow_is_delivered_as_by_ip_and_turns_nothing() {
     let way = |sim: &Sim| sim.snapshot(1).connections[0].flows[0].remote;
     let before = way(&sim);
     sim.outer[0].delivered.clear();
-    assert!(!sim.forge(1, impostor(), &whole(client, server(), b"forged", 0x66)).learn);
+    assert!(!sim.forge(1, impostor(), &whole(client, server(), b"forged", 0x66)).keep);
     assert_eq!(way(&sim), before);
     send(&mut sim, 1, server(), client, b"answer");
     sim.run(ms(50));
@@ -128,8 +128,8 @@ fn a_forged_beginning_turns_no_flow_but_its_own() {
     sim.know_way(1, from, 1);
     sim.links[1].is_cut = true;
     sim.outer[0].delivered.clear();
-    assert!(sim.forge(1, from, &whole(other, server(), b"forged", 0x66)).learn, "its own answers go there");
-    assert!(!sim.forge(1, from, &whole(client, server(), b"forged", 0x67)).learn, "a talk stays where it is");
+    assert!(sim.forge(1, from, &whole(other, server(), b"forged", 0x66)).keep, "its own answers go there");
+    assert!(!sim.forge(1, from, &whole(client, server(), b"forged", 0x67)).keep, "a talk stays where it is");
     send(&mut sim, 1, server(), client, b"answer");
     send(&mut sim, 1, server(), other, b"answer");
     sim.run(ms(50));
@@ -142,7 +142,7 @@ fn a_stranger_gets_no_more_than_came_from_there_until_it_answers_a_probe() {
         let mut sim = Sim::new(1);
         let (from, address) = stranger(1);
         let question = whole(address, server(), &[1; 40], 1);
-        assert!(sim.forge(1, from, &question).learn);
+        assert!(sim.forge(1, from, &question).keep);
         sim.know_way(1, from, 0);
         send(&mut sim, 1, server(), address, &[2; 1200]);
         let sent = sim.overhear(1);
@@ -201,7 +201,7 @@ fn floods_push_out_strangers_and_leave_talks_and_tcp_their_room() {
     for flow in 0..UDP_LIMITS.half_open + 100 {
         let (from, address) = stranger(flow / 64);
         let port = u16::try_from(flow % 64).unwrap() + 1;
-        assert!(sim.forge(1, from, &whole(SocketAddr::new(address.ip(), port), server(), b"x", 1)).learn);
+        assert!(sim.forge(1, from, &whole(SocketAddr::new(address.ip(), port), server(), b"x", 1)).keep);
     }
     let (from, address) = stranger(UDP_LIMITS.half_open / 64 + 1);
     for port in 100..200 {
@@ -213,7 +213,7 @@ fn floods_push_out_strangers_and_leave_talks_and_tcp_their_room() {
     assert_eq!(sim.snapshot(1).counters.pushed_out, 128);
     for number in 1000..6000 {
         let (from, address) = stranger(number);
-        assert!(sim.forge(1, from, &whole(address, server(), b"x", 1)).learn, "{number}");
+        assert!(sim.forge(1, from, &whole(address, server(), b"x", 1)).keep, "{number}");
     }
     let snapshot = sim.snapshot(1);
     assert!(snapshot.peers.len() <= MOST_PEERS - TCP_PEERS, "{}", snapshot.peers.len());
