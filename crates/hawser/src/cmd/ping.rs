@@ -14,8 +14,10 @@ const ECHO_V6: (u8, u8) = (128, 129);
 const ANSWER_MAX: usize = 256;
 /// Bytes of a header with identifier and sequence: the least that we send.
 const LENGTH: usize = 8;
-/// Rounds of requests of all sizes: one may be lost.
-const ROUNDS: u32 = 4;
+/// Rounds of requests of the sizes that are not answered: one may be lost.
+const ROUNDS: u16 = 4;
+/// Added to a round for the number of its request of a size that was answered before.
+const AGAIN: u16 = 1000;
 
 /// Which sizes pass. None at first; plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct Sizes {
     pub answered: BTreeSet<u16>,
     /// Somebody said that one is too big.
     pub told: bool,
+    /// Some that pass were lost: what was not answered may have been, too.
+    pub lossy: bool,
 }
 
 /// Whether `address` answers within `patience`.
@@ -42,28 +46,43 @@ pub fn answers_by(socket: Socket, patience: Duration) -> bool {
     ask(socket, patience).unwrap_or(false)
 }
 
-/// Which of `sizes` of IP packets are answered within `patience` to a raw socket for ICMP that is connected. None of
-/// them is sent in fragments, but where the kernel knows what passes: then it was told.
+/// Which of `sizes` of IP packets, least first, are answered within `patience` to a raw socket for ICMP that is
+/// connected. None of them is sent in fragments, but where the kernel knows what passes: then it was told.
+///
+/// The largest that was answered is asked again beside those that were not. Of packets that are lost with probability p
+/// each by itself, the largest is then taken for one that does not pass, without `lossy`, with p⁴ · (1 − p)¹² at most
+/// where ten are asked: 0.00015.
 ///
 /// # Errors
 /// Where the system does not know the socket.
 pub fn sizes_answered(socket: Socket, sizes: &[u16], patience: Duration) -> io::Result<Sizes> {
     let mut pinger = Pinger::by(socket)?;
     let (mut found, start) = (Sizes::default(), Instant::now());
+    let mut again = BTreeSet::new();
     for round in 1..=ROUNDS {
-        for (number, size) in (0..).zip(sizes).filter(|(_, size)| !found.answered.contains(size)) {
+        let passes = found.answered.last().map(|size| (AGAIN + round, size));
+        again.extend(passes.map(|(number, _)| number));
+        for (number, size) in (0..).zip(sizes).filter(|(_, size)| !found.answered.contains(size)).chain(passes) {
             found.told |= pinger.request(number, *size).is_err_and(|error| is_too_big(&error));
         }
-        let until = patience * round / ROUNDS;
+        let until = patience * u32::from(round) / u32::from(ROUNDS);
         while found.answered.len() < sizes.len() && start.elapsed() < until {
             match pinger.hear(until.saturating_sub(start.elapsed())) {
+                Ok(Some(number)) if again.remove(&number) => {}
                 Ok(Some(number)) => found.answered.extend(sizes.get(usize::from(number))),
                 Ok(None) => {}
                 Err(error) => found.told |= is_too_big(&error),
             }
         }
+        found.lossy |= has_a_hole(sizes, &found.answered);
     }
+    found.lossy |= !again.is_empty();
     Ok(found)
+}
+
+/// Whether one is not answered that is less than one that is.
+fn has_a_hole(sizes: &[u16], answered: &BTreeSet<u16>) -> bool {
+    sizes.iter().any(|size| answered.last().is_some_and(|last| size < last) && !answered.contains(size))
 }
 
 fn is_too_big(error: &io::Error) -> bool {
@@ -126,4 +145,19 @@ fn checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !(folded as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_size_that_is_not_answered_was_lost() {
+        let table: [(&[u16], bool); 5] =
+            [(&[], false), (&[576], false), (&[576, 1280], false), (&[576, 1500], true), (&[1280], true)];
+        for (answered, expect) in table {
+            let answered = answered.iter().copied().collect();
+            assert_eq!(has_a_hole(&[576, 1280, 1500], &answered), expect, "{answered:?}");
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub const NO_FORWARDING: &str = "no-forwarding";
 /// All of it; nothing where packets of others are none of this portal's business.
 pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
     let tun = config.tun.name.as_str();
-    let masquerade = config.nat.masquerade.as_ref().map(|name| name.as_str());
+    let masquerade = config.nat.as_ref().map(|name| name.as_str());
     let served = config.gateway.serve.iter().map(|name| name.as_str());
     let interfaces: Vec<&str> = masquerade.into_iter().chain(served).collect();
     if interfaces.is_empty() {

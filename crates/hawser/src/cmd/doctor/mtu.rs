@@ -6,7 +6,8 @@
 //! 1. Echo requests of common sizes go to the endpoint by the link. A router that says what is too big makes it no
 //!    black hole.
 //! 2. The largest that is answered is what passes, and one that is larger vanishes.
-//! 3. Where the endpoint answers none at all, what the portal found counts, once it had the time to search.
+//! 3. Where the endpoint answers none at all, or some that pass are lost, what the portal found counts, once it had the
+//!    time to search.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -101,9 +102,9 @@ fn judge(narrow: &Narrow, sizes: &Sizes) -> Option<Finding> {
     let Narrow { link, by: ByLink { interface, .. }, carries, largest, searched, .. } = narrow;
     let passes = match sizes.answered.last() {
         _ if sizes.told => return None,
-        Some(passes) => passes,
-        None if *searched => carries,
-        None => return None,
+        Some(passes) if passes == largest || !sizes.lossy => passes,
+        _ if *searched => carries,
+        _ => return None,
     };
     (passes < largest).then(|| {
         let text = format!(
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_black_hole_is_told_from_who_says_what_is_too_big_and_from_who_answers_nothing() {
+    fn a_black_hole_is_told_from_who_says_what_is_too_big_who_answers_nothing_and_who_loses_some() {
         let narrow = |searched| Narrow {
             link: "dsl".into(),
             by: ByLink { interface: "eth0".into(), mark: Mark(0) },
@@ -134,13 +135,17 @@ mod tests {
             largest: 1500,
             searched,
         };
-        let sizes = |answered: &[u16], told| Sizes { answered: answered.iter().copied().collect(), told };
+        let sizes = |answered: &[u16], told| Sizes { answered: answered.iter().copied().collect(), told, lossy: false };
+        let lossy = |answered: &[u16]| Sizes { lossy: true, ..sizes(answered, false) };
         let table = [
             ("larger ones vanish", false, sizes(&[576, 1280, 1400], false), Some("more than about 1400 bytes")),
             ("all pass: the portal still searches", false, sizes(&[576, 1280, 1500], false), None),
             ("a router says so", true, sizes(&[576, 1280], true), None),
             ("no answers, and a search that is over", true, sizes(&[], false), Some("more than about 1280 bytes")),
             ("no answers, and a path that is new", false, sizes(&[], false), None),
+            ("the largest may have been lost", false, lossy(&[576, 1280, 1400]), None),
+            ("the same, and a search that is over", true, lossy(&[576, 1400]), Some("more than about 1280 bytes")),
+            ("some were lost, and the largest passes", true, lossy(&[576, 1500]), None),
         ];
         for (case, searched, sizes, expect) in table {
             let found = judge(&narrow(searched), &sizes);

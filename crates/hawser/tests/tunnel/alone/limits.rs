@@ -24,9 +24,9 @@ fn judge_some(some: &[Made]) -> Vec<(&Made, Result<Duration, String>)> {
 fn what_limits_a_bond_is_named_on_each_of_ten_made_networks() {
     for (made, verdict) in MADE.chunks(AT_ONCE).flat_map(judge_some) {
         println!("{}: {verdict:?}", made.name);
-        if verdict.is_err() {
+        if let Err(why) = verdict {
             // Ten portals at once may find that it is the processor: it is judged alone.
-            say_again();
+            say_again(&format!("{}: {why}", made.name));
             measured(|| {
                 judge(made).expect(made.name);
             });

@@ -49,7 +49,7 @@ pub fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<Str
         if halted < HALTED {
             return names;
         }
-        say_again();
+        say_again(&format!("the machine stood still for {halted:?}"));
     }
     asked(namespace, file, by).0
 }
@@ -74,7 +74,7 @@ fn asked(namespace: &Namespace, file: &Path, by: &[&str]) -> (BTreeSet<String>, 
     for name in &names {
         assert!(PAGE.contains(&format!("`{name}`")), "docs/troubleshooting.md does not explain {name}");
     }
-    println!("{names:?} in {took:?}; {}", String::from_utf8_lossy(&output.stderr).trim_end());
+    println!("{names:?} in {took:?}: {text}{}", String::from_utf8_lossy(&output.stderr).trim_end());
     (names, halted)
 }
 
@@ -155,6 +155,11 @@ fn lead_to_a_login(lab: &Lab) {
 
 fn drop_large_packets(lab: &Lab) {
     nft(&lab.remote, &format!("{CUT}ip length > 1400 drop; }}; }}"));
+}
+
+/// And each second echo request of those that are not.
+fn drop_large_packets_and_echo_requests(lab: &Lab) {
+    nft(&lab.remote, &format!("{CUT}ip length > 1400 drop; icmp type echo-request numgen inc mod 2 == 1 drop; }}; }}"));
 }
 
 fn take_the_route(lab: &Lab) {
