@@ -91,7 +91,7 @@ const TIMER_SLACK_NS: libc::c_ulong = 1;
 
 /// Asks for precise sleeps and a real-time priority for the calling thread, so that it keeps time beside a
 /// busy system; does without where it is refused, and says so.
-pub(crate) fn keep_time() -> Timekeeping {
+pub fn keep_time() -> Timekeeping {
     // SAFETY: this option takes one number and concerns the calling thread only.
     let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS) };
     let priority = libc::sched_param { sched_priority: PRIORITY };

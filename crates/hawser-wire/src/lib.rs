@@ -27,7 +27,7 @@ pub mod traffic;
 mod watch;
 
 pub use capture::Capture;
-pub use clock::Moment;
+pub use clock::{Moment, keep_time};
 pub use emulate::{
     Access, Backend, Backoff, Codel, Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Medium,
     Probability, QueueDepth, Rate, Recording, Reorder, Spread, Timekeeping, Trace, TraceError, Way, emulate_until,

@@ -225,7 +225,7 @@ impl Engine {
     }
 
     /// Step 2: everything that waits on one end. It came while nobody looked, at unknown times: taken as spread
-    /// evenly, so that a queue of few packets neither runs dry nor overflows for our wakes.
+    /// evenly, so that a queue of few packets neither runs dry nor overflows for our wakes, however late one is.
     fn read(&mut self, place: usize) {
         let (tun, pipe) = (&self.tuns[place], &mut self.pipes[place]);
         let first = self.batch.len();
@@ -246,7 +246,6 @@ impl Engine {
         }
         let now = Moment::now();
         let since = std::mem::replace(&mut self.emptied[place], now);
-        let since = (now - GRAIN).max(since);
         let count = u32::try_from(self.batch.len() - first).unwrap_or(1).max(1);
         let apart = (now - since) / count;
         let mut moment = since + apart / 2;
@@ -265,7 +264,8 @@ impl Engine {
             if let Some(air) = &mut self.air {
                 air.advance(&mut self.pipes, arrived);
             }
-            self.pipes[place].offer(packet, arrived);
+            // After a late wake it may have come just now: it leaves no sooner than a grain before.
+            self.pipes[place].offer(packet, arrived, self.emptied[place] - GRAIN);
         }
     }
 

@@ -253,12 +253,11 @@ impl Kernel {
 
     /// What one way has counted: its disciplines, or without any the interface.
     pub(crate) fn counters(&self, way: Way) -> Counters {
-        let End { namespace, interface, .. } = &self.ends[way.index()];
+        let end = &self.ends[way.index()];
         if self.lock()[way.index()].stages.is_empty() {
-            let shown = namespace.run(|| fs::read_to_string(INTERFACES));
-            return shown.ok().and_then(Result::ok).and_then(|text| of_interface(&text, interface)).unwrap_or_default();
+            return end.sent();
         }
-        let output = namespace.command("tc").args(["-s", "-j", "qdisc", "show", "dev", interface]).output();
+        let output = end.namespace.command("tc").args(["-s", "-j", "qdisc", "show", "dev", &end.interface]).output();
         output.ok().and_then(|output| counters(&output.stdout)).unwrap_or_default()
     }
 
@@ -271,6 +270,16 @@ impl Drop for Kernel {
     fn drop(&mut self) {
         // The namespace may be gone, and the pair with it.
         let _ = self.ends[0].namespace.delete_interface(&self.ends[0].interface);
+    }
+}
+
+impl End {
+    /// What its interface has sent, which the other end of a veth has received: packets and their IP bytes alone.
+    /// Nothing where the interface is gone.
+    #[must_use]
+    pub fn sent(&self) -> Counters {
+        let shown = self.namespace.run(|| fs::read_to_string(INTERFACES));
+        shown.ok().and_then(Result::ok).and_then(|text| of_interface(&text, &self.interface)).unwrap_or_default()
     }
 }
 

@@ -30,6 +30,8 @@ mod flight;
 struct Waiting {
     packet: Packet,
     arrived: Moment,
+    /// It flies no sooner, though it had its turn: it may have come later than it is taken for.
+    leaves: Moment,
 }
 
 /// A packet on its way; ordered by arrival, then by sending.
@@ -91,8 +93,8 @@ impl Pipe {
         }
     }
 
-    /// Step 1: a packet arrives at a moment; moments never go back.
-    pub(crate) fn offer(&mut self, packet: Packet, arrived: Moment) {
+    /// Step 1: a packet arrives at a moment, and leaves at another at the soonest; moments never go back.
+    pub(crate) fn offer(&mut self, packet: Packet, arrived: Moment, leaves: Moment) {
         self.advance(arrived);
         let length = u64::from(packet.length);
         self.counters.packets_in += 1;
@@ -106,7 +108,7 @@ impl Pipe {
             self.counters.queue_bytes -= u64::from(dropped.length);
             self.slab.take_back(dropped);
         }
-        self.queue.push_back(Waiting { packet, arrived });
+        self.queue.push_back(Waiting { packet, arrived, leaves });
         self.counters.queue_bytes += length;
         let most = &mut self.counters.queue_bytes_most;
         *most = self.counters.queue_bytes.max(*most);
@@ -179,11 +181,11 @@ impl Pipe {
 
     /// The packet at the head has gone.
     fn send(&mut self, ends: Moment) {
-        let Some(Waiting { packet, arrived }) = self.queue.pop_front() else { return };
+        let Some(Waiting { packet, arrived, leaves }) = self.queue.pop_front() else { return };
         self.sending = self.sending.saturating_sub(1);
         self.idle_since = ends;
         self.count_sent(packet, ends - arrived);
-        self.launch(packet, ends);
+        self.launch(packet, ends.max(leaves));
     }
 
     /// Whether it shares a medium.

@@ -1,9 +1,10 @@
 //! A conversation: constant-rate UDP both ways between one socket of a client and one of a server, as a call is.
 //!
 //! 1. The server binds its port; the client says hello until that arrives, which also opens what NATs there are.
-//! 2. From the start on, each end that speaks sends on an absolute schedule; each datagram carries its number and time.
+//! 2. Both ends listen. From the start on, each end that speaks sends on an absolute schedule; each datagram carries
+//!    its number and time.
 //! 3. The server answers to wherever the client was last heard from, so that a new address of the client's is followed.
-//! 4. Both ends listen until the end and a while after.
+//! 4. Both listen until the end and a while after.
 //!
 //! Its threads ask for a real-time priority: they are instruments.
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::listener;
 use super::udp::{Arrival, MAX_PAYLOAD, STAMP_BYTES, UdpReport, any, bind_receiver};
 use crate::clock::{Moment, keep_time};
 use crate::error::WireError;
@@ -122,23 +124,21 @@ impl ReadyDuplex {
         let (end, over) = (start + duration, start + duration + plan.linger);
         let system = |error| WireError::system("share a conversation's socket", error);
         let heard = Arc::new(Mutex::new(client));
-        let speak = |from: &Namespace, socket: &UdpSocket, to: Arc<Mutex<SocketAddr>>, name: &str| {
-            let (socket, plan) = (socket.try_clone().map_err(system)?, plan.clone());
+        let listen = |at: &Namespace, socket: &UdpSocket, heard: Arc<Mutex<SocketAddr>>| {
+            let socket = socket.try_clone().map_err(system)?;
+            listener::start(at, "duplex-listen", move || listen(&socket, &heard, over))
+        };
+        let at_client = listen(&plan.client, &near, Arc::new(Mutex::new(server)))?;
+        let at_server = listen(&plan.server, &far, Arc::clone(&heard))?;
+        let speak = |from: &Namespace, socket: UdpSocket, to: Arc<Mutex<SocketAddr>>, name: &str| {
+            let plan = plan.clone();
             from.spawn_thread(name, move || {
                 keep_time();
                 speak(&plan, &socket, &to, start, end)
             })
         };
-        let up = plan.up.then(|| speak(&plan.client, &near, Arc::new(Mutex::new(server)), "duplex-up")).transpose()?;
-        let down = plan.down.then(|| speak(&plan.server, &far, Arc::clone(&heard), "duplex-down")).transpose()?;
-        let listen = |at: &Namespace, socket: UdpSocket, heard: Arc<Mutex<SocketAddr>>| {
-            at.spawn_thread("duplex-listen", move || {
-                keep_time();
-                listen(&socket, &heard, over)
-            })
-        };
-        let at_client = listen(&plan.client, near, Arc::new(Mutex::new(server)))?;
-        let at_server = listen(&plan.server, far, heard)?;
+        let up = plan.up.then(|| speak(&plan.client, near, Arc::new(Mutex::new(server)), "duplex-up")).transpose()?;
+        let down = plan.down.then(|| speak(&plan.server, far, heard, "duplex-down")).transpose()?;
         Ok(RunningDuplex { up, down, at_client, at_server, packet_bytes: plan.packet_bytes() })
     }
 }

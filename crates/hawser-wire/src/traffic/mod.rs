@@ -5,6 +5,7 @@
 
 mod duplex;
 mod flows;
+mod listener;
 mod ping;
 mod process;
 mod ready;

@@ -1,7 +1,7 @@
 //! A constant-rate ping: ICMP echo over a raw socket, which the kernel at the other end answers.
 //!
-//! 1. A thread in the namespace sends requests on an absolute schedule, each with a number and its time.
-//! 2. A second thread reads what comes back, and keeps the answers to its own requests.
+//! 1. A thread in the namespace reads what comes back, and keeps the answers to its own requests.
+//! 2. A second thread sends requests on an absolute schedule, each with a number and its time.
 //! 3. It ends when all are answered, or some time after the last request.
 //!
 //! Both threads ask for a real-time priority: they are instruments.
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::Sample;
+use super::{Sample, listener};
 use crate::clock::{Moment, keep_time};
 use crate::error::WireError;
 use crate::namespace::Namespace;
@@ -93,6 +93,8 @@ impl Ping {
         let reading = socket.try_clone().map_err(system)?;
         let (whose, ping) = (NEXT.fetch_add(1, Ordering::Relaxed), self.clone());
         let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(u64::MAX)));
+        let (is_ipv4, answers) = (self.destination.is_ipv4(), Arc::clone(&asked));
+        let reader = listener::start(&self.from, "ping-read", move || read(reading, is_ipv4, whose, &answers))?;
         let sender = {
             let (stop, asked) = (Arc::clone(&stop), Arc::clone(&asked));
             self.from.spawn_thread("ping-send", move || {
@@ -100,13 +102,10 @@ impl Ping {
                 let sent = ping.send(&socket, whose, &stop);
                 asked.store(sent.len() as u64, Ordering::Release);
                 sent
-            })?
+            })
         };
-        let is_ipv4 = self.destination.is_ipv4();
-        let reader = self.from.spawn_thread("ping-read", move || {
-            keep_time();
-            read(reading, is_ipv4, whose, &asked)
-        })?;
+        // Where nobody asks, the reader ends.
+        let sender = sender.inspect_err(|_| asked.store(0, Ordering::Release))?;
         Ok(RunningPing { stop, sender, reader })
     }
 
@@ -129,7 +128,7 @@ impl Ping {
         Ok(socket)
     }
 
-    /// Step 1: when each was sent. A request that the kernel refuses counts as sent: nobody answers it.
+    /// Step 2: when each was sent. A request that the kernel refuses counts as sent: nobody answers it.
     fn send(&self, socket: &Socket, whose: u64, stop: &AtomicBool) -> Vec<Moment> {
         let address = SocketAddr::new(self.destination, 0).into();
         let start = Moment::now();
@@ -230,7 +229,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
     !u16::try_from(sum).unwrap_or(u16::MAX)
 }
 
-/// Steps 2 and 3; `asked` is the number of requests once that is known.
+/// Steps 1 and 3; `asked` is the number of requests once that is known.
 fn read(mut socket: Socket, is_ipv4: bool, whose: u64, asked: &AtomicU64) -> io::Result<Vec<Echo>> {
     let mut bytes = [0; MAX_IP_HEADER + REQUEST_BYTES];
     let mut echoes: Vec<Echo> = Vec::new();

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
-use super::Sample;
+use super::{Sample, listener};
 use crate::clock::{Moment, SECOND_NS, keep_time};
 use crate::emulate::Rate;
 use crate::error::WireError;
@@ -96,13 +96,8 @@ impl UdpFlow {
         let outbound = self.from.run(|| UdpSocket::bind((any(self.destination), 0)))?.map_err(system)?;
         let ended = Arc::new(AtomicBool::new(false));
         let (flow, end) = (self.clone(), Arc::clone(&ended));
-        let receiver = self.to.spawn_thread("udp-receive", {
-            let linger = self.linger;
-            move || {
-                keep_time();
-                receive(&inbound, &ended, linger)
-            }
-        })?;
+        let linger = self.linger;
+        let receiver = listener::start(&self.to, "udp-receive", move || receive(&inbound, &ended, linger))?;
         let sender = self.from.spawn_thread("udp-send", move || {
             keep_time();
             let counted = flow.send(&outbound);
@@ -212,6 +207,22 @@ impl UdpReport {
         (time > 0).then(|| bits as f64 * SECOND_NS as f64 / time as f64)
     }
 
+    /// The same where the rate is one all the time: the slope of the line of least squares through all arrivals. The
+    /// first and the last alone would measure how late each of them was read.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "bytes and packets of one run")]
+    pub fn steady_rate(&self) -> Option<f64> {
+        let first = self.arrivals.first()?.received;
+        let middle = (self.arrivals.len() - 1) as f64 / 2.0;
+        let (mut late, mut square) = (0.0, 0.0);
+        for (place, arrival) in self.arrivals.iter().enumerate() {
+            let off = place as f64 - middle;
+            late += off * (arrival.received - first).as_secs_f64();
+            square += off * off;
+        }
+        (late > 0.0).then(|| (self.packet_bytes * 8) as f64 * square / late)
+    }
+
     /// The longest time between two arrivals; zero with fewer than two.
     #[must_use]
     pub fn longest_gap(&self) -> Duration {
@@ -259,5 +270,36 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rate of a packet of 1000 bytes each millisecond for a second, each read at a millisecond, over what it is.
+    fn share(read: fn(u64) -> u64) -> Option<f64> {
+        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
+        let arrival = |number: u64| Arrival { number, sent: at(number), received: at(read(number)) };
+        let arrivals = (0..1000).map(arrival).collect();
+        let report = UdpReport { sent: 1000, refused: 0, packet_bytes: 1000, arrivals };
+        Some(report.steady_rate()? / 8e6)
+    }
+
+    #[test]
+    fn a_rate_is_hardly_another_where_some_are_read_late() {
+        type Read = fn(u64) -> u64;
+        let table: [(Read, f64); 4] = [
+            (|number| number, 1e-9),
+            (|number| number.max(30), 0.003),
+            (|number| if (500..530).contains(&number) { 530 } else { number }, 0.003),
+            (|number| if number < 970 { number } else { 1000 }, 0.003),
+        ];
+        for (read, most) in table {
+            let share = share(read).expect("a thousand arrived");
+            assert!((share - 1.0).abs() < most, "{share}");
+        }
+        assert_eq!(share(|_| 7), None);
+        assert_eq!(UdpReport::default().steady_rate(), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Measuring tests take turns, and are given a second chance, which `.ci/tests` counts.
 
+use std::any::Any;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard};
@@ -14,10 +15,10 @@ const ATTEMPTS: usize = 3;
 pub fn measured(test: impl Fn()) {
     let _turn = turn();
     for _ in 1..ATTEMPTS {
-        if panic::catch_unwind(AssertUnwindSafe(&test)).is_ok() {
-            return;
+        match panic::catch_unwind(AssertUnwindSafe(&test)) {
+            Ok(()) => return,
+            Err(said) => say_again(&text(said.as_ref())),
         }
-        say_again();
     }
     test();
 }
@@ -27,8 +28,15 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Says so past the harness, which keeps what a test said that passes in the end.
-pub fn say_again() {
+/// Says so and why past the harness, which keeps what a test said that passes in the end.
+pub fn say_again(why: &str) {
     let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "measured again: {}", thread.name().unwrap_or("a test"));
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = writeln!(std::io::stderr(), "measured again: {} ({why})", thread.name().unwrap_or("a test"));
+}
+
+/// What a panic said.
+fn text(said: &(dyn Any + Send)) -> String {
+    let text = said.downcast_ref::<String>().cloned();
+    text.or_else(|| said.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_default()
 }

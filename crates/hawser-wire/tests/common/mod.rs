@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use hawser_wire::{End, Namespace};
+use hawser_wire::traffic::UdpReport;
+use hawser_wire::{EmulatedLink, End, Moment, Namespace, Way};
 
 pub mod measured;
 
@@ -23,6 +24,43 @@ pub fn between(tag: &str) -> (End, End) {
         End::new(&make(), "wire0", &[&format!("{ADDRESS_A}/24"), "fd09::1/64"]),
         End::new(&make(), "wire0", &[&format!("{ADDRESS_B}/24"), "fd09::2/64"]),
     )
+}
+
+/// A hole in a link, and when it was there: who opens and closes it may have had to wait for a processor. Plain data.
+#[derive(Debug)]
+pub struct Hole {
+    pub opening: Moment,
+    pub opened: Moment,
+    pub closing: Moment,
+    pub closed: Moment,
+}
+
+impl Hole {
+    /// Opens it these ways, and closes it after at least this time.
+    pub fn open(link: &EmulatedLink, ways: &[Way], time: Duration) -> Self {
+        let opening = Moment::now();
+        for way in ways {
+            link.black_hole_way(*way, true).expect("it opens");
+        }
+        let opened = Moment::now();
+        std::thread::sleep(time);
+        let closing = Moment::now();
+        link.restore().expect("it closes");
+        Self { opening, opened, closing, closed: Moment::now() }
+    }
+
+    /// Whether as many may have vanished there of packets one each interval, give or take a few.
+    pub fn may_have_taken(&self, lost: u64, interval: Duration, few: u128) -> bool {
+        let within = |time: Duration| time.as_nanos() / interval.as_nanos();
+        let (least, most) = (within(self.closing - self.opened), within(self.closed - self.opening));
+        (least.saturating_sub(few)..=most + few).contains(&u128::from(lost))
+    }
+}
+
+/// How long it was from each packet that arrived to the one that arrived this many later.
+pub fn stretches(report: &UdpReport, packets: usize) -> Vec<Duration> {
+    let stretches = report.arrivals.windows(packets + 1);
+    stretches.map(|stretch| stretch[packets].received - stretch[0].received).collect()
 }
 
 /// Processor time of this process's threads of a name, to the microsecond (schedstat).

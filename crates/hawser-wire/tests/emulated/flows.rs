@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::common::measured::measured;
-use crate::common::{ADDRESS_B, between, ms};
+use crate::common::{ADDRESS_B, Hole, between, ms};
 use hawser_wire::traffic::{Congestion, Duplex, Flows, Reliable, Stack, Towards};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Moment, Way};
 
@@ -83,13 +83,13 @@ fn a_conversation_goes_both_ways_and_a_hole_in_one_shows_there_alone() {
         let start = Moment::now() + ms(20);
         let running = ready.start(start, ms(1000)).expect("it starts");
         (start + ms(400)).sleep_until();
-        link.black_hole_way(Way::BToA, true).expect("it opens");
-        std::thread::sleep(ms(300));
-        link.restore().expect("it closes");
+        let hole = Hole::open(&link, &[Way::BToA], ms(300));
         let report = running.finish().expect("it ends");
         assert_eq!((report.up.sent, report.up.lost(), report.up.duplicates()), (200, 0, 0));
         assert_eq!((report.down.sent, report.up.packet_bytes), (200, 200));
-        assert!((55..=65).contains(&report.down.lost()), "{} lost", report.down.lost());
+        let lost = report.down.lost();
+        assert_eq!(lost, link.counters(Way::BToA).vanished);
+        assert!(hole.may_have_taken(lost, ms(5), 5), "{lost} lost in {hole:?}");
         for way in [report.up, report.down] {
             let median = way.delays().median().expect("arrivals");
             assert!((7.0..9.0).contains(&median), "{median} ms");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::measured::measured;
 use crate::common::{between, ms};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, veth};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, keep_time, veth};
 
 const RATE_MBIT: f64 = 50.0;
 /// Bytes of Ethernet that tbf counts with each packet.
@@ -56,7 +56,13 @@ impl Line {
             congestion: Congestion::Cubic,
             duration: ms(3000),
         };
-        let got = transfer.run().expect("the transfer runs");
+        // Its threads are instruments: they inherit the priority of the one that starts them.
+        let measure = || {
+            keep_time();
+            transfer.run()
+        };
+        let got = std::thread::scope(|scope| scope.spawn(measure).join()).expect("it does not panic");
+        let got = got.expect("the transfer runs");
         got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
     }
 }
@@ -68,11 +74,10 @@ fn one_cubic_stream_matches_tbf_within_three_percent() {
             let line = line();
             let (router, server) = line.shaped_ends();
             veth(&router, &server, 1500).expect("the pair is made");
-            // Its bucket lasts for 3 ms: where its timer is later, it does not keep the rate itself.
-            let tbf = format!(
-                "qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 20kb latency {}ms",
-                QUEUE.as_millis()
-            );
+            // Its bucket lasts for 16 ms: where its timer is later, it does not keep the rate itself. The queue is told
+            // in bytes: to one in time tc adds the bucket.
+            let queue = RATE_MBIT * 1e6 / 8.0 * QUEUE.as_secs_f64();
+            let tbf = format!("qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 100kb limit {queue:.0}");
             let status = line.router.command("tc").args(tbf.split(' ')).status();
             assert!(status.expect("the tc program starts").success(), "tc {tbf}");
             line.goodput()

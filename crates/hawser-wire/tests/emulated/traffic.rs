@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::common::measured::measured;
-use crate::common::{ADDRESS_A, ADDRESS_B, between, ms};
+use crate::common::{ADDRESS_A, ADDRESS_B, Hole, between, ms};
 use hawser_wire::traffic::{Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Loss, Moment, Rate, Way};
 
@@ -40,17 +40,13 @@ fn a_ping_counts_what_a_black_hole_took_and_when() {
         let link = link(&Direction { delay: ms(2), ..Direction::default() });
         let running = ping(&link, ADDRESS_B).start().expect("it starts");
         std::thread::sleep(ms(150));
-        let from = Moment::now();
-        link.black_hole(true).expect("opens");
-        std::thread::sleep(ms(200));
-        link.black_hole(false).expect("closes");
-        let to = Moment::now();
+        let hole = Hole::open(&link, &Way::BOTH, ms(200));
         let report = running.finish().expect("it ends");
-        assert!((17..=23).contains(&report.lost()), "lost {}", report.lost());
-        // A request on its way when the hole opened was sent up to one round trip before.
-        let before = from - ms(10);
-        assert_eq!(report.lost_between(before, to), report.lost());
-        assert_eq!(report.round_trips_between(from + ms(5), to - ms(10)).len(), 0);
+        assert!(hole.may_have_taken(report.lost() as u64, ms(10), 3), "{} lost in {hole:?}", report.lost());
+        // A request on its way when the hole opened was sent up to one round trip before, and what the machine took.
+        let slack = ms(30);
+        assert_eq!(report.lost_between(hole.opening - slack, hole.closed), report.lost());
+        assert_eq!(report.round_trips_between(hole.opened, hole.closing - slack).len(), 0);
     });
 }
 
@@ -75,7 +71,9 @@ fn flows_both_ways_at_once_do_not_disturb_each_other() {
             to: to.namespace.clone(),
             destination: format!("{address}:9003").parse().expect("an address"),
             payload: 1472,
-            rate: Rate::mbit(18.0),
+            // What waits after a sender's pause of 30 ms is gone after 70 ms more; at 18 of 20 Mbit/s after 270 ms, and
+            // the median would be of packets that waited. Both ways together are more than the rate all the same.
+            rate: Rate::mbit(14.0),
             duration: ms(500),
             linger: ms(100),
         };
@@ -83,7 +81,7 @@ fn flows_both_ways_at_once_do_not_disturb_each_other() {
         let back = flow(b, a, ADDRESS_A).start().expect("starts");
         for report in [there.finish().expect("ends"), back.finish().expect("ends")] {
             assert_eq!((report.lost(), report.refused), (0, 0));
-            assert!(report.sent.abs_diff(750) <= 1, "{}", report.sent);
+            assert!(report.sent.abs_diff(583) <= 1, "{}", report.sent);
             let median = report.delays().median().expect("arrivals");
             assert!((5.0..7.0).contains(&median), "{median} ms");
             assert!(report.longest_gap() < ms(50));
@@ -106,17 +104,13 @@ fn a_transfer_shows_the_gap_of_a_hole_and_the_time_to_recover() {
         };
         let running = transfer.start().expect("starts");
         std::thread::sleep(ms(1000));
-        let opened = Moment::now();
-        link.black_hole_way(Way::AToB, true).expect("opens");
-        std::thread::sleep(ms(150));
-        link.restore().expect("closes");
-        let closed = Moment::now();
+        let hole = Hole::open(&link, &[Way::AToB], ms(150));
         let got = running.finish().expect("ends");
-        let before = got.mbps_between(got.start() + ms(300), opened);
+        let before = got.mbps_between(got.start() + ms(300), hole.opening);
         assert!((26.0..30.0).contains(&before), "{before} Mbit/s");
-        let gap = got.longest_gap(opened, got.end());
+        let gap = got.longest_gap(hole.opened, got.end());
         assert!(gap >= ms(145) && gap < ms(1000), "{gap:?}");
-        let recovered = got.recovered_after(closed, before * 0.9, ms(100)).expect("it recovers");
+        let recovered = got.recovered_after(hole.closed, before * 0.9, ms(100)).expect("it recovers");
         assert!(recovered < ms(1500), "{recovered:?}");
         let parts: Vec<f64> = got.mbps_by(ms(100));
         assert!(parts.len() >= 21, "{parts:?}");

@@ -56,10 +56,14 @@ fn is_answered(interface: &str, source: &str) -> bool {
     SockRef::from(&socket).bind_device(Some(interface.as_bytes())).unwrap();
     socket.set_read_timeout(Some(NO_ANSWER)).unwrap();
     socket.send_to(b"are you there", REMOTE).unwrap();
-    match socket.recv(&mut [0; 64]) {
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
-        Err(error) => panic!("receive by {interface}: {error}"),
+    loop {
+        match socket.recv(&mut [0; 64]) {
+            Ok(_) => return true,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            // A machine that stood still ends a wait that has a time (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => panic!("receive by {interface}: {error}"),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ fn saturated(access: Access, ways: usize, packets: u32) -> (Air, Vec<Pipe>) {
 fn offer(pipe: &mut Pipe, arrived: Moment) {
     let mut packet = pipe.slab.lend().expect("a buffer is free");
     packet.length = LENGTH;
-    pipe.offer(packet, arrived);
+    pipe.offer(packet, arrived, arrived);
 }
 
 /// How many packets of each way have gone by a moment.

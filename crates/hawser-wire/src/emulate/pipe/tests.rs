@@ -31,10 +31,15 @@ fn whole(settings: Direction) -> Pipe {
 
 /// Offers a packet whose first byte is its name.
 fn offer(pipe: &mut Pipe, name: u8, arrived: Moment) {
+    offer_late(pipe, name, arrived, arrived);
+}
+
+/// The same of one that was read later than it is taken for.
+fn offer_late(pipe: &mut Pipe, name: u8, arrived: Moment, leaves: Moment) {
     let mut packet = pipe.slab.lend().expect("a buffer is free");
     packet.length = LENGTH;
     pipe.slab.buffer(packet)[0] = name;
-    pipe.offer(packet, arrived);
+    pipe.offer(packet, arrived, leaves);
 }
 
 /// What has arrived by a moment, by name.
@@ -58,6 +63,20 @@ fn a_late_look_takes_no_rate_away() {
     assert_eq!(pipe.next_event(), Some(at(58)));
     assert_eq!(arrived(&mut pipe, at(100)).len(), 43);
     assert_eq!(pipe.next_event(), None);
+}
+
+#[test]
+fn what_is_read_late_has_its_turn_of_the_rate_and_leaves_no_sooner_than_told() {
+    let short = Direction { queue: QueueDepth::Packets(2), delay: ms(10), ..one_a_millisecond() };
+    let mut pipe = whole(short);
+    // One a millisecond came, and nobody looked for twenty.
+    (0..20).for_each(|name| offer_late(&mut pipe, name, at(u64::from(name)), at(19)));
+    assert_eq!(pipe.counters(at(19)).dropped_by_queue, 0);
+    assert_eq!(arrived(&mut pipe, at(28)), NONE);
+    assert_eq!(arrived(&mut pipe, at(29)).len(), 19);
+    offer(&mut pipe, 20, at(29));
+    assert_eq!(arrived(&mut pipe, at(30)), [19]);
+    assert_eq!(arrived(&mut pipe, at(40)), [20], "nothing of it waits any more");
 }
 
 #[test]
@@ -157,7 +176,8 @@ fn jitter_that_may_reorder_does() {
     let jitter = Jitter { amplitude: ms(20), spread: Spread::Normal, reorder: true };
     let mut pipe = whole(Direction { delay: ms(30), jitter: Some(jitter), ..Direction::default() });
     (0..100).for_each(|name| offer(&mut pipe, name, at(u64::from(name))));
-    let names = arrived(&mut pipe, at(1000));
+    // Three standard deviations later at most.
+    let names = arrived(&mut pipe, at(99 + 30 + 3 * 20));
     assert_eq!(names.len(), 100);
     assert!(!names.is_sorted());
 }
