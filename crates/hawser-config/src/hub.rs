@@ -14,7 +14,7 @@ use super::error::{Fault, Faults, Read};
 use super::links::Peer;
 use super::parsers::{Endpoint, endpoint, integer, not_supported, path, peer_name, quoted, string, within};
 use super::reading::{Sited, Table, raw};
-use super::values::{HostName, PeerName};
+use super::values::{EtcdUrl, HostName, PeerName};
 
 /// Numbers of the kernel's tables: `main`, and `local`, which is the kernel's own (rtnetlink(7)).
 const TABLE_MAIN: u32 = 254;
@@ -78,28 +78,6 @@ pub struct EtcdTls {
     pub key: PathBuf,
 }
 
-/// `https://host:port`, or `http://` of this host. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EtcdUrl(String);
-
-impl EtcdUrl {
-    /// As it is called.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether it is called by TLS.
-    pub fn is_tls(&self) -> bool {
-        self.0.starts_with("https://")
-    }
-}
-
-impl std::fmt::Display for EtcdUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl Config {
     /// The members of each hub that this portal is a peer of: the active one, its standby, and those after it.
     pub fn hubs(&self) -> impl Iterator<Item = Vec<&Peer>> {
@@ -111,12 +89,11 @@ impl Config {
 
 /// Reads `[hub]`.
 pub(super) fn section(table: &mut Table<'_, '_, '_>) -> Hub {
+    let wrong = "a kernel table for routes has a number from 1 to 4294967295, and 255 is the kernel's own";
+    let hint = "leave it out for the main table, or choose a number: table = 4920";
     let number = table.get("table", |value| match u32::try_from(integer(value)?) {
         Ok(number) if number != 0 && number != TABLE_LOCAL => Ok(number),
-        _ => {
-            Err(Fault::new("a kernel table for routes has a number from 1 to 4294967295, and 255 is the kernel's own")
-                .hint("leave it out for the main table, or choose a number: table = 4920"))
-        }
+        _ => Err(Fault::new(wrong).hint(hint)),
     });
     let name = table.get("name", peer_name);
     Hub { table: number.unwrap_or(TABLE_MAIN), etcd: etcd(table, name.as_ref()), name }
@@ -224,18 +201,13 @@ fn authority(text: &str) -> Option<(bool, String)> {
 fn prefix(value: &DeValue<'_>) -> Read<String> {
     string(value, |text| {
         let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-        match text {
-            "" | "/" => Err(Fault::new("a prefix of nothing: other users of etcd would be in it").hint(PREFIX_DEFAULT)),
+        match text.trim_end_matches('/') {
+            "" => Err(Fault::new("a prefix of nothing: other users of etcd would be in it").hint(PREFIX_DEFAULT)),
             _ if !plain => Err(Fault::new(format!("{} is no prefix", quoted(text)))
                 .hint("letters, digits, `/`, `.`, `_` and `-`, as in \"/hawser/hub/\"")),
-            _ => Ok(format!("{}/", text.trim_end_matches('/'))),
+            folder => Ok(format!("{folder}/")),
         }
     })
-}
-
-/// Whether peers come from etcd, so that the file need not have any.
-pub(super) fn has_etcd(tree: &DeTable<'_>) -> bool {
-    tree.get("hub").is_some_and(|hub| hub.get_ref().get("etcd").is_some())
 }
 
 /// The names of peers that are another's standby, right or wrong.

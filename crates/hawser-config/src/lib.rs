@@ -3,8 +3,8 @@
 //!
 //! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`parsers`); what nobody asked
 //!    for is unknown, by the [`schema`]. `error` gives faults their places.
-//! 2. Each section has its type and its reader: `sections`, `links` (`scion`), `rules` (`matching`), `redirect`, `hub`.
-//!    Their values are right as soon as they are there: `values`, `words`, `key`.
+//! 2. Each section has its type and its reader: `sections`, `links` (`scion`), `rules` (`matching`, `marks`),
+//!    `redirect`, `hub`. Their values are right as soon as they are there: `values`, `words`, `key`.
 //! 3. `together` looks at what must fit together across sections.
 //! 4. [`read`] does all that for a file and those of peers beside it (`load`).
 
@@ -13,6 +13,7 @@ mod hub;
 mod key;
 mod links;
 mod load;
+mod marks;
 mod matching;
 mod parsers;
 pub mod reading;
@@ -31,25 +32,24 @@ mod words;
 use std::net::SocketAddr;
 
 pub use error::{ConfigError, Span};
-pub use hub::{Etcd, EtcdTls, EtcdUrl, Hub};
+pub use hub::{Etcd, EtcdTls, Hub};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use links::{ANY_INTERFACE, DataCap, Link, NamedEndpoint, Peer};
 pub use load::{LoadError, PEERS_FOLDER, TEXT_LIMIT, from_file, log_format, read, read_text};
-pub use matching::{CLASS_MASK, Domain, Mac, MarkKinds, MarkMatch, PortRange, class_bits};
+pub use marks::{CLASS_MASK, MarkKinds, MarkMatch, class_bits};
+pub use matching::{Mac, Ports};
 pub use redirect::{Forward, Kept, Takeover, TakeoverRole};
 pub use rules::Rule;
 pub use scion::{ScionEndpoint, ScionPaths};
-pub use sections::{Gateway, NameServerKeys, Nat, Portal, Traffic, Tun, Web};
+pub use sections::{Gateway, NameServerKeys, Portal, Traffic, Tun};
 pub use values::{
-    BitRate, DnsDomain, HostName, InterfaceName, InterfacePattern, IpProtocol, LinkName, MTU_MIN, Metric, MonthDay,
-    Mtu, NameError, PeerName, TcpCongestion, TlsName, Volume, VolumeError,
+    DnsDomain, Domain, EtcdUrl, HostName, InterfaceName, InterfacePattern, IpProtocol, LinkName, MTU_MIN, NameError,
+    PeerName, TcpCongestion, TlsName, amount_arg,
 };
 pub use words::{Cipher, Congestion, Fail, Keyword, LogFormat, Protection, Scheduler, Transport, Transported};
 
 use error::Faults;
-use links::Claims;
-use reading::{Document, parse, parse_into, values as alone};
-use rules::Known;
+use reading::{Document, Unique, parse, parse_into, values as alone};
 use schema::SCHEMA;
 
 /// The port portals listen on where the contract's examples say nothing else.
@@ -72,8 +72,8 @@ pub struct Config {
     pub tun: Tun,
     /// The networks behind it.
     pub gateway: Gateway,
-    /// Address translation.
-    pub nat: Nat,
+    /// The interface behind whose address the peers' packets leave; none: no translation.
+    pub nat: Option<InterfaceName>,
     /// The links, in the order of the file.
     pub links: Vec<Link>,
     /// The peers, in the order of the file; at least one, unless others come from `peers.d` or etcd.
@@ -88,8 +88,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
-    /// The page that shows the portal.
-    pub web: Web,
+    /// Where the page that shows the portal listens from the start; none: nowhere until `hawser web` asks.
+    pub web: Option<SocketAddr>,
     /// The hub that it is a member of.
     pub hub: Option<Hub>,
 }
@@ -100,7 +100,7 @@ impl Config {
     /// # Errors
     /// Every fault found, in the order of the file. Where the text is no TOML, only what is wrong with that.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ConfigError>> {
-        Self::parse_beside(text, file, None)
+        parse(text, file, SCHEMA, |file| Self::of(file, None))
     }
 
     /// What of a configuration without faults is written in an old way: it is read, and a later version may not.
@@ -112,42 +112,35 @@ impl Config {
         faults.into_outdated()
     }
 
-    /// The same with the peers of other files, where there is a folder for them: then this one need not have any.
-    fn parse_beside(text: &str, file: &str, others: Option<&[Peer]>) -> Result<Self, Vec<ConfigError>> {
-        parse(text, file, SCHEMA, |file| Self::of(file, others))
-    }
-
-    /// Reads all sections, and then looks at them together. None only where a fault was noted.
+    /// Reads all sections, and then looks at them together, with the peers of other files, where there is a folder for
+    /// them: then this one need not have any. None only where a fault was noted.
     fn of(file: &mut Document<'_, '_, '_>, others: Option<&[Peer]>) -> Option<Self> {
         file.demand("portal", "private_key_file = \"/etc/hawser/private.key\"");
         file.demand("tun", "addresses = [\"10.77.0.2/24\"]");
-        if others.is_none() && !hub::has_etcd(file.tree) {
+        if others.is_none() && file.value("hub", "etcd").is_none() {
             file.demand("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]");
         }
         let portal = file.one("portal", sections::portal);
         let tun = file.one("tun", sections::tun);
         let gateway = file.one("gateway", sections::gateway).unwrap_or_default();
-        let nat = file.one("nat", sections::nat).unwrap_or_default();
-        let mut claims = Claims::of(file.tree);
-        let links = file.each("link", |table| links::link(table, &mut claims));
-        let peers = file.each("peer", |table| links::peer(table, &mut claims));
+        let nat = file.one("nat", sections::nat).flatten();
+        let mut names = Unique::default();
+        let links = file.each("link", |table| links::link(table, &mut names));
         let traffic = file.one("traffic", sections::traffic).unwrap_or_default();
-        let (mut marks, known) = (MarkKinds::default(), Known::of(file.tree));
-        let rules = file.each("rule", |table| Some(rules::rule(table, &mut marks, &known)));
+        let (mut kinds, known) = (MarkKinds::default(), rules::known_links(file));
+        let rules = file.each("rule", |table| Some(rules::rule(table, &mut kinds, known.as_deref())));
         let mut rules = rules.unwrap_or_default();
-        matching::classify(&mut rules, &mut marks, file.faults);
+        marks::classify(&mut rules, &mut kinds, file.faults);
         let forwards = file.each("forward", redirect::forward);
         let metrics = file.one("metrics", sections::metrics).flatten();
         let section = file.one("takeover", redirect::takeover).flatten();
-        let web = file.one("web", sections::web).unwrap_or_default();
+        let web = file.one("web", |table| table.get("listen", parsers::web_address)).flatten();
         let hub = file.one("hub", hub::section);
         // Only its faults: who begins the log asks for the format before (`log_format`).
         file.one("log", sections::log);
+        let peers = links::peers(file);
 
-        let (portal, tun, links, mut peers, forwards) = (portal?, tun?, links?, peers?, forwards?);
-        if file.faults.is_empty() {
-            hub::settle(&mut peers, file.faults);
-        }
+        let (portal, tun, links, peers, forwards) = (portal?, tun?, links?, peers?, forwards?);
         let (links, rules, forwards) = (alone(links), alone(rules), alone(forwards));
         let peers = [&alone(peers)[..], others.unwrap_or_default()].concat();
         // Which of its two portals this is shows by the peers.

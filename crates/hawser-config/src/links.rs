@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use hawser_core::units::Rate;
 use ipnet::IpNet;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::error::{Fault, Read};
 use super::hub;
@@ -15,12 +16,9 @@ use super::parsers::{
     Endpoint, at_least, endpoint, interface_name, interface_pattern, ip_address, keyword_but, link_name, network,
     parsed, path, peer_name, string, weight, within,
 };
-use super::reading::{Sited, Table, Unique, values};
+use super::reading::{Document, Sited, Table, Unique, values};
 use super::scion::{self, ScionEndpoint, ScionPaths};
-use super::values::{
-    BitRate, HostName, InterfaceName, InterfacePattern, LinkName, Metric, MonthDay, PeerName, TlsName, VOLUME_MIN,
-    Volume,
-};
+use super::values::{HostName, InterfaceName, InterfacePattern, LinkName, PeerName, TlsName, VOLUME_MIN};
 use super::words::Transport;
 
 /// What stands for every interface.
@@ -29,24 +27,6 @@ pub const ANY_INTERFACE: &str = "*";
 const RATE_MIN: u64 = 64_000;
 /// Days that every month has.
 const DAYS: RangeInclusive<i64> = 1..=28;
-
-/// What must be there once in the whole file. Starts empty; used by one thread.
-#[derive(Default)]
-pub(super) struct Claims {
-    link_names: Unique<LinkName>,
-    peer_names: Unique<PeerName>,
-    public_keys: Unique<PublicKey>,
-    networks: Unique<IpNet>,
-    /// Peers that another one names as its standby.
-    standbys: BTreeSet<String>,
-}
-
-impl Claims {
-    /// Nothing yet, of a file's sections.
-    pub fn of(tree: &DeTable<'_>) -> Self {
-        Self { standbys: hub::standbys(tree), ..Self::default() }
-    }
-}
 
 /// `[[link]]`. Plain data; it has an interface or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +45,12 @@ pub struct Link {
     pub tls: Option<TlsName>,
     /// Its SCION paths, where that is its transport.
     pub scion: Option<ScionPaths>,
-    /// Its tier.
-    pub metric: Metric,
+    /// Its tier: less is better.
+    pub metric: u16,
     /// Its part of what `weighted` sends; at least one.
     pub weight: u8,
     /// The most that it may carry in each direction.
-    pub max_rate: Option<BitRate>,
+    pub max_rate: Option<Rate>,
     /// The most that it may carry in a month.
     pub data_cap: Option<DataCap>,
 }
@@ -78,10 +58,10 @@ pub struct Link {
 /// `data_cap` and `data_cap_reset`. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataCap {
-    /// The volume, both directions together.
-    pub volume: Volume,
-    /// The day on which it begins anew.
-    pub reset: MonthDay,
+    /// The volume in bytes, both directions together.
+    pub volume: u64,
+    /// The day on which it begins anew; every month has it.
+    pub reset: u8,
 }
 
 impl Link {
@@ -97,9 +77,9 @@ impl Link {
     }
 }
 
-pub(super) fn link(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Link> {
+pub(super) fn link(table: &mut Table<'_, '_, '_>, names: &mut Unique<LinkName>) -> Option<Link> {
     let name = table.required("name", "name = \"dsl\"", link_name);
-    claims.link_names.claim_each(table, name.as_slice(), "the link name is taken");
+    names.claim_each(table, name.as_slice(), "the link name is taken");
     let interface = table.get("interface", interface_name);
     let exclude = table.list("exclude", interface_pattern).unwrap_or_default();
     let address = table.get("address", ip_address);
@@ -113,9 +93,9 @@ pub(super) fn link(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option
         transport: transport.unwrap_or(Transport::Udp),
         tls,
         scion,
-        metric: Metric(table.get("metric", |v| within(v, 0..=u16::MAX.into(), |fault| fault)).unwrap_or_default()),
+        metric: table.get("metric", |v| within(v, 0..=u16::MAX.into(), |fault| fault)).unwrap_or(0),
         weight: table.get("weight", weight).unwrap_or(1),
-        max_rate: table.get("max_rate", |v| at_least(v, RATE_MIN, "bits a second", "\"20M\"")).map(BitRate),
+        max_rate: table.get("max_rate", |v| at_least(v, RATE_MIN, "bits a second", "\"20M\"")).map(Rate::from_bits),
         data_cap: data_cap(table),
         name: name?.value,
     })
@@ -160,14 +140,13 @@ fn tls(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<Tl
 }
 
 fn data_cap(table: &mut Table<'_, '_, '_>) -> Option<DataCap> {
-    let volume = table.get("data_cap", |v| at_least(v, VOLUME_MIN, "bytes", "\"50G\"")).map(Volume);
-    let day = |fault: Fault| fault.hint("a day that every month has");
-    let reset = table.get("data_cap_reset", |v| within(v, DAYS, day));
+    let volume = table.get("data_cap", |v| at_least(v, VOLUME_MIN, "bytes", "\"50G\""));
+    let reset = table.get("data_cap_reset", |v| within(v, DAYS, |fault| fault.hint("a day that every month has")));
     if reset.is_some() && !table.has("data_cap") {
         let fault = Fault::new("`data_cap_reset` without a `data_cap`");
         table.fault_at("data_cap_reset", fault.hint("add: data_cap = \"50G\""));
     }
-    Some(DataCap { volume: volume?, reset: MonthDay(reset.unwrap_or(1)) })
+    Some(DataCap { volume: volume?, reset: reset.unwrap_or(1) })
 }
 
 /// `[[peer]]`. Plain data.
@@ -255,9 +234,29 @@ impl Peer {
     }
 }
 
-pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Peer> {
+/// What only one peer of a file may have. Starts empty; used by one thread.
+#[derive(Default)]
+struct Claims {
+    names: Unique<PeerName>,
+    public_keys: Unique<PublicKey>,
+    networks: Unique<IpNet>,
+    /// Peers that another one names as its standby.
+    standbys: BTreeSet<String>,
+}
+
+/// All peers of a file; where nothing was found wrong so far, each standby has its active member's networks.
+pub(super) fn peers(file: &mut Document<'_, '_, '_>) -> Option<Vec<Sited<Peer>>> {
+    let mut claims = Claims { standbys: hub::standbys(file.tree), ..Claims::default() };
+    let mut peers = file.each("peer", |table| peer(table, &mut claims))?;
+    if file.faults.is_empty() {
+        hub::settle(&mut peers, file.faults);
+    }
+    Some(peers)
+}
+
+fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Peer> {
     let name = table.required("name", "name = \"hub\"", peer_name);
-    claims.peer_names.claim_each(table, name.as_slice(), "the peer name is taken");
+    claims.names.claim_each(table, name.as_slice(), "the peer name is taken");
     let key = table.required("public_key", "public_key = \"…\"    (hawser pubkey < private.key)", public_key);
     claims.public_keys.claim_each(table, key.as_slice(), "another peer has the public key");
     let preshared_key_file = table.get("preshared_key_file", path);

@@ -9,11 +9,11 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{Fault, Faults};
-use super::links::{self, Claims, Peer};
+use super::links::{self, Peer};
 use super::reading::{Sited, parse, parse_into, values};
 use super::schema::{PEER, SCHEMA};
 use super::words::LogFormat;
-use super::{Config, ConfigError, KeyFileError, hub, key, sections};
+use super::{Config, ConfigError, KeyFileError, key, sections};
 
 /// Where files of peers are, beside the configuration.
 pub const PEERS_FOLDER: &str = "peers.d";
@@ -98,7 +98,8 @@ pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let files = PeerFile::read_all(folder)?;
     let others = files.as_deref().map(|files| values(files.iter().flat_map(|file| file.peers.clone())));
-    let mut config = match Config::parse_beside(&text, &path.display().to_string(), others.as_deref()) {
+    let name = path.display().to_string();
+    let mut config = match parse(&text, &name, SCHEMA, |file| Config::of(file, others.as_deref())) {
         Ok(config) => config,
         Err(errors) => return Err(LoadError::Faulty { path: path.to_owned(), text, errors }),
     };
@@ -128,29 +129,19 @@ impl PeerFile {
     /// All of them, or why the first of them cannot be read; none where the folder is not there.
     fn read_all(folder: &Path) -> Result<Option<Vec<Self>>, LoadError> {
         let folder = folder.join(PEERS_FOLDER);
-        let failed = |source| LoadError::Read { path: folder.clone(), source };
-        let entries = match std::fs::read_dir(&folder) {
+        let entries = std::fs::read_dir(&folder);
+        let paths = entries.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
+        let mut paths = match paths {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            entries => entries.map_err(failed)?,
+            paths => paths.map_err(|source| LoadError::Read { path: folder, source })?,
         };
-        let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
-        let mut paths = paths.map_err(failed)?;
         paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
         paths.sort();
         paths.into_iter().map(Self::read).collect::<Result<_, _>>().map(Some)
     }
 
     fn read(path: PathBuf) -> Result<Self, LoadError> {
-        let (peers, text) = from_file(&path, |text, file| {
-            parse(text, file, &[PEER], |file| {
-                let mut claims = Claims::of(file.tree);
-                let mut peers = file.each("peer", |table| links::peer(table, &mut claims))?;
-                if file.faults.is_empty() {
-                    hub::settle(&mut peers, file.faults);
-                }
-                Some(peers)
-            })
-        })?;
+        let (peers, text) = from_file(&path, |text, file| parse(text, file, &[PEER], links::peers))?;
         Ok(Self { path, text, peers })
     }
 }

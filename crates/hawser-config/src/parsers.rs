@@ -237,15 +237,14 @@ fn prefixed(text: &str, v4: u8, v6: u8) -> Read<IpNet> {
 
 /// Where the page listens: what serves it has no power to take a low port.
 pub(super) fn web_address(value: &DeValue<'_>) -> Read<SocketAddr> {
-    const EXAMPLE: &str = "such as \"127.0.0.1:4921\"";
+    let hint = "such as \"127.0.0.1:4921\"";
     if cfg!(not(feature = "web")) {
         return Err(not_supported("a page"));
     }
-    match parsed(value, |text| text.parse::<SocketAddr>().ok(), "is not an address and port", EXAMPLE)? {
-        address if address.port() < 1024 => {
-            Err(Fault::new(format!("port {} is below 1024", address.port())).hint(EXAMPLE))
-        }
-        address => Ok(address),
+    let address: SocketAddr = parsed(value, |text| text.parse().ok(), "is not an address and port", hint)?;
+    match address.port() {
+        port @ ..1024 => Err(Fault::new(format!("port {port} is below 1024")).hint(hint)),
+        _ => Ok(address),
     }
 }
 

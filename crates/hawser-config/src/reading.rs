@@ -95,27 +95,30 @@ pub struct Document<'a, 't, 'f> {
     pub faults: &'a mut Faults<'f>,
 }
 
-impl<'t, 'f> Document<'_, 't, 'f> {
+impl<'a, 't, 'f> Document<'a, 't, 'f> {
+    /// The value of `key` in the section `[name]`, right or wrong.
+    pub(super) fn value(&self, name: &str, key: &str) -> Option<&'a Spanned<DeValue<'t>>> {
+        self.tree.get(name)?.get_ref().get(key)
+    }
+
     /// The section `[name]`, by its reader; another shape, and a key that it does not ask for, is a fault.
     pub fn one<T>(&mut self, name: &str, read: impl FnOnce(&mut Table<'_, 't, 'f>) -> T) -> Option<T> {
         let value = self.tree.get(name)?;
-        match value.get_ref() {
+        let (span, fault) = match value.get_ref() {
             DeValue::Table(table) => {
-                let mut table = Table::new(schema::title(self.schema, name), table, value.span(), self.faults);
-                let value = read(&mut table);
-                table.finish();
-                return Some(value);
+                let table = Table::new(schema::title(self.schema, name), table, value.span(), self.faults);
+                return Some(table.whole(read));
             }
             DeValue::Array(items) if items.iter().all(|i| i.get_ref().is_table()) && !items.is_empty() => {
-                let span = items.iter().last().map_or(value.span(), Spanned::span);
                 let fault = Fault::new(format!("[{name}] stands once, in single brackets"));
-                self.faults.add(span, fault.fix(format!("[{name}]")));
+                (items.iter().last().map_or(value.span(), Spanned::span), fault.fix(format!("[{name}]")))
             }
             other => {
                 let fault = Fault::new(format!("`{name}`: expected a section, found {}", kind(other)));
-                self.faults.add(value.span(), fault.hint(format!("write it under a line [{name}]")));
+                (value.span(), fault.hint(format!("write it under a line [{name}]")))
             }
-        }
+        };
+        self.faults.add(span, fault);
         None
     }
 
@@ -131,9 +134,8 @@ impl<'t, 'f> Document<'_, 't, 'f> {
                 let title = schema::title(self.schema, name);
                 let mut found = Vec::new();
                 for (table, span) in items.iter().filter_map(|item| Some((item.get_ref().as_table()?, item.span()))) {
-                    let mut table = Table::new(title.clone(), table, span.clone(), self.faults);
-                    found.push(read(&mut table).map(|value| Sited { value, span }));
-                    table.finish();
+                    let table = Table::new(title.clone(), table, span.clone(), self.faults);
+                    found.push(table.whole(&mut read).map(|value| Sited { value, span }));
                 }
                 return found.into_iter().collect();
             }
@@ -207,10 +209,7 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
     ) -> Option<T> {
         self.get(key, |value| if value.is_table() { Ok(()) } else { Err(wrong(value)) })?;
         let value = self.table.get(key)?;
-        let mut inner = self.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
-        let read = read(&mut inner);
-        inner.finish();
-        Some(read)
+        Some(self.inner(key.to_owned(), value.get_ref().as_table()?, value.span()).whole(read))
     }
 
     /// A table within this one, read before this one goes on.
@@ -369,24 +368,18 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         Some(items)
     }
 
-    /// As [`Table::required_list`], and one item may stand without brackets.
-    pub fn one_or_more<T>(
-        &mut self,
-        key: &'static str,
-        example: &str,
-        parse: impl Fn(&DeValue<'t>) -> Read<T>,
-    ) -> Option<Vec<Sited<T>>> {
-        match self.raw(key) {
-            Some(DeValue::Array(_)) => self.required_list(key, example, parse),
-            _ => self.required(key, example, parse).map(|one| vec![one]),
-        }
-    }
-
     fn demand(&mut self, key: &'static str, example: &str) {
         if !self.has(key) {
             let fault = Fault::new(format!("missing key `{key}` in {}", self.title));
             self.faults.add(self.header(), fault.hint(format!("add: {example}")));
         }
+    }
+
+    /// What its reader makes of it; a key that it does not ask for is a fault.
+    fn whole<T>(mut self, read: impl FnOnce(&mut Table<'_, 't, 'f>) -> T) -> T {
+        let value = read(&mut self);
+        self.finish();
+        value
     }
 
     /// Notes every key that nobody asked for.

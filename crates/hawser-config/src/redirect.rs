@@ -5,9 +5,7 @@
 //! 2. [`Section::settle`] looks at `[takeover]` together with the rest: a portal that has the address among a peer's
 //!    `allowed_ips` is the remote one and gives it to that peer; else it is the local one, and the client behind it.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 use toml::de::DeValue;
@@ -15,7 +13,7 @@ use toml::de::DeValue;
 use super::Config;
 use super::error::{Fault, Faults, Read, Span};
 use super::links::Peer;
-use super::matching::{PortRange, ports};
+use super::matching::{Ports, ports};
 use super::parsers::{interface_name, ip_address, keyword, parsed, peer_name, quoted, string};
 use super::reading::{Sited, Table, Unique, values};
 use super::sections::Portal;
@@ -23,13 +21,13 @@ use super::values::{InterfaceName, PeerName};
 use super::words::{Keyword, Transport, Transported};
 
 /// What stays at the remote portal where `keep` says nothing: SSH (RFC 4253 section 4.2), so that nobody is locked out.
-const KEEP_DEFAULT: Kept = Kept { protocol: Transported::Tcp, ports: 22..=22 };
+const KEEP_DEFAULT: Kept = Kept { protocol: Transported::Tcp, ports: Ports { first: 22, last: 22 } };
 
 /// `[[forward]]`. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// The ports at this host.
-    pub ports: PortRange,
+    pub ports: Ports,
     /// The protocols, none of them twice; at least one.
     pub protocols: Vec<Transported>,
     /// The host behind a peer.
@@ -39,10 +37,6 @@ pub struct Forward {
 }
 
 impl Forward {
-    fn has(&self, protocol: Transported, port: u16) -> bool {
-        self.protocols.contains(&protocol) && self.ports.contains(port)
-    }
-
     /// A port of it that the portal listens on.
     pub(super) fn hides(&self, portal: &Portal) -> Option<u16> {
         let protocol = |transport: &Transport| match transport {
@@ -50,12 +44,12 @@ impl Forward {
             Transport::Tcp => Some(Transported::Tcp),
             Transport::Ip | Transport::Scion | Transport::Auto => None,
         };
-        let here = |address: &&SocketAddr| address.is_ipv4() == self.host.is_ipv4() || address.is_ipv6();
-        let listens = portal.listen.iter().filter(here).map(SocketAddr::port);
-        let taken =
-            |port: &u16| portal.transports.iter().filter_map(protocol).any(|protocol| self.has(protocol, *port));
-        let over_scion = portal.scion_sockets().map(|address| address.port());
-        listens.filter(taken).chain(over_scion.filter(|port| self.has(Transported::Udp, *port))).next()
+        let taken = |protocol| self.protocols.contains(&protocol);
+        let listens = portal.transports.iter().filter_map(protocol).any(taken);
+        let here = |address: &SocketAddr| address.is_ipv4() == self.host.is_ipv4() || address.is_ipv6();
+        let over_ip = portal.listen.iter().copied().filter(|address| listens && here(address));
+        let over_scion = portal.scion_sockets().filter(|_| taken(Transported::Udp));
+        over_ip.chain(over_scion).map(|address| address.port()).find(|port| self.ports.contains(*port))
     }
 
     pub(super) fn overlaps(&self, other: &Self) -> bool {
@@ -129,16 +123,8 @@ pub enum TakeoverRole {
 pub struct Kept {
     /// Whose ports.
     pub protocol: Transported,
-    /// The first and the last of them.
-    pub ports: RangeInclusive<u16>,
-}
-
-impl fmt::Display for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (first, last) = (self.ports.start(), self.ports.end());
-        write!(f, "{}/{first}", self.protocol)?;
-        if first == last { Ok(()) } else { write!(f, "-{last}") }
-    }
+    /// Which of them.
+    pub ports: Ports,
 }
 
 /// `[takeover]` by itself. Plain data.
@@ -153,7 +139,11 @@ pub(super) struct Section {
 /// Step 1.
 pub(super) fn takeover(table: &mut Table<'_, '_, '_>) -> Option<Section> {
     let header = table.header();
-    let addresses = table.one_or_more("address", "address = \"198.51.100.7\"", public_address);
+    let example = "address = \"198.51.100.7\"";
+    let addresses = match table.raw("address") {
+        Some(DeValue::Array(_)) => table.required_list("address", example, public_address),
+        _ => table.required("address", example, public_address).map(|one| vec![one]),
+    };
     let interface = table.optional("interface", interface_name);
     let peer = table.optional("peer", peer_name);
     let keep = table.list("keep", kept);
@@ -207,13 +197,12 @@ impl Section {
 
     /// The local portal: what comes for the client must be accepted from a peer, and handed on by an interface.
     fn every_address_is_reached(&self, peers: &[Peer], faults: &mut Faults<'_>) {
-        let allowed = || peers.iter().flat_map(|peer| &peer.allowed_ips);
-        for address in self.addresses.iter().filter(|a| !allowed().any(|net| net.addr().is_ipv4() == a.value.is_ipv4()))
-        {
+        let carries = |v4: bool| peers.iter().flat_map(|peer| &peer.allowed_ips).any(|net| net.addr().is_ipv4() == v4);
+        for address in self.addresses.iter().filter(|address| !carries(address.value.is_ipv4())) {
             let (family, world) = if address.value.is_ipv4() { ("IPv4", "0.0.0.0/0") } else { ("IPv6", "::/0") };
             let fault = Fault::new(format!("no peer carries {family} for {}", address.value));
-            faults
-                .add(address.span.clone(), fault.hint(format!("add \"{world}\" to allowed_ips of the remote portal")));
+            let hint = format!("add \"{world}\" to allowed_ips of the remote portal");
+            faults.add(address.span.clone(), fault.hint(hint));
         }
         if let Some(kept) = self.keep.as_ref().and_then(|keep| keep.first()) {
             let fault = Fault::new("`keep` is the remote portal's: here nothing is taken from this machine");
@@ -254,8 +243,8 @@ fn kept(value: &DeValue<'_>) -> Read<Kept> {
         let (protocol, ports) = text.split_once('/')?;
         let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0);
-        let (protocol, ports) = (Transported::from_word(protocol)?, port(first)?..=port(last)?);
-        (!ports.is_empty()).then_some(Kept { protocol, ports })
+        let (protocol, first, last) = (Transported::from_word(protocol)?, port(first)?, port(last)?);
+        (first <= last).then_some(Kept { protocol, ports: Ports { first, last } })
     };
     let read = parsed(value, parse, "is not a protocol with a port", "such as \"tcp/22\" or \"udp/60000-61000\"");
     read.map_err(|fault| match value.as_str().and_then(|text| text.parse::<u16>().ok()) {

@@ -2,18 +2,17 @@
 //!
 //! [`rule`] reads what packets are compared with (`matching`), and what they get; [`links`] the links that they go by.
 
-use hawser_core::rules::PRIORITY_MOST;
+use hawser_core::rules::{Dscp, PRIORITY_MOST};
 use ipnet::IpNet;
-use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
 
 use super::error::{Fault, Read};
-use super::matching::{
-    CLASS_MASK, CLASS_MAX, CLASSES, Domain, Mac, MarkKinds, MarkMatch, PROTOCOLS, PortRange, class_bits, domain, mac,
-    mark, number_or_name, ports,
-};
+use super::marks::{CLASS_MASK, MarkKinds, MarkMatch, class_bits, mark};
+use super::matching::{CLASSES, Mac, PROTOCOLS, Ports, domain, mac, number_or_name, ports};
 use super::parsers::{boolean, interface_name, keyword, link_name, network, quoted, weight, within, wrong_kind};
-use super::reading::{Table, raw, values};
-use super::values::{InterfaceName, LinkName};
+use super::reading::{Document, Sited, Table, raw, values};
+use super::values::{Domain, InterfaceName, LinkName};
 use super::words::{Fec, Keyword, Scheduler};
 
 /// What `via` says of packets that go past the tunnel.
@@ -33,7 +32,7 @@ pub struct Rule {
     /// The network that they go to.
     pub destination: Option<IpNet>,
     /// The ports that they come from or go to.
-    pub ports: Vec<PortRange>,
+    pub ports: Vec<Ports>,
     /// Their mark.
     pub mark: Option<MarkMatch>,
     /// The device behind the gateway that they come from.
@@ -87,7 +86,7 @@ impl Rule {
             self.protocol.map(|protocol| named(&PROTOCOLS, protocol)),
             self.source.map(|net| format!("from {net}")),
             self.destination.map(|net| format!("to {net}")),
-            listed("ports", self.ports.iter().map(PortRange::to_string).collect()),
+            listed("ports", self.ports.iter().map(Ports::to_string).collect()),
             self.mark.map(|mark| format!("mark {:#x}/{:#x}", mark.value, mark.mask)),
             self.mac.map(|mac| format!("mac {mac}")),
             self.interface.as_ref().map(|interface| format!("interface {interface}")),
@@ -98,40 +97,27 @@ impl Rule {
     }
 }
 
-/// Which links rules may name. Plain data.
-pub(super) struct Known {
-    /// Those of this file, right or wrong.
-    names: Vec<String>,
-    /// Peers call this portal by links of theirs, whose names are not known here.
-    called: bool,
+/// The links that rules may name, right or wrong; none: any, for peers call this portal by links of theirs.
+pub(super) fn known_links<'a>(file: &Document<'a, '_, '_>) -> Option<Vec<&'a str>> {
+    let listen = file.value("portal", "listen").and_then(|listen| listen.get_ref().as_array());
+    let is_called = listen.is_some_and(|listen| !listen.is_empty());
+    (!is_called).then(|| raw(file.tree, "link", "name").filter_map(DeValue::as_str).collect())
 }
 
-impl Known {
-    /// What the file says of links.
-    pub fn of(tree: &DeTable<'_>) -> Self {
-        let names = raw(tree, "link", "name").filter_map(DeValue::as_str).map(str::to_owned).collect();
-        let listen = tree.get("portal").and_then(|portal| portal.get_ref().get("listen")?.get_ref().as_array());
-        Self { names, called: listen.is_some_and(|listen| !listen.is_empty()) }
-    }
-
-    /// Why no packet can go by this link.
-    fn lacks(&self, name: &LinkName) -> Option<Fault> {
-        if self.called || self.names.iter().any(|known| known == name.as_str()) {
-            return None;
-        }
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let fault = Fault::new(format!("no [[link]] is called {}", quoted(name.as_str())));
-        Some(fault.meant(name.as_str(), &names, || match names.is_empty() {
-            true => "add a [[link]] of that name".to_owned(),
-            false => format!("links of this file: {}", names.join(", ")),
-        }))
-    }
+/// Why no packet can go by this link.
+fn lacks(known: Option<&[&str]>, name: &LinkName) -> Option<Fault> {
+    let known = known.filter(|known| !known.contains(&name.as_str()))?;
+    let fault = Fault::new(format!("no [[link]] is called {}", quoted(name.as_str())));
+    Some(fault.meant(name.as_str(), known, || match known.is_empty() {
+        true => "add a [[link]] of that name".to_owned(),
+        false => format!("links of this file: {}", known.join(", ")),
+    }))
 }
 
-/// Reads one. `marks` is what the rules before it tell apart, `known` the links that it may name.
-pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: &Known) -> Rule {
+/// Reads one. `marks` is what the rules before it tell apart, `known` the links that it may name, where not any.
+pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: Option<&[&str]>) -> Rule {
     let mut rule = Rule {
-        dscp: table.get("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX)),
+        dscp: table.get("dscp", |value| number_or_name(value, "class", &CLASSES, Dscp::MAX)),
         protocol: table.get("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX)),
         source: table.get("source", network),
         destination: table.get("destination", network),
@@ -154,9 +140,7 @@ pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: 
     let most = i64::from(PRIORITY_MOST);
     rule.priority = table.get("priority", |value| within(value, -most..=most, higher)).unwrap_or(0);
     check_acts(table);
-    if let (Some(from), Some(to)) = (rule.source, rule.destination)
-        && from.addr().is_ipv4() != to.addr().is_ipv4()
-    {
+    if rule.source.zip(rule.destination).is_some_and(|(from, to)| from.addr().is_ipv4() != to.addr().is_ipv4()) {
         let fault = Fault::new("no packet goes from an IPv4 address to an IPv6 one, or back");
         let hint = "leave `source` or `destination` out, or write one rule for each";
         table.fault_at("destination", fault.hint(hint));
@@ -174,19 +158,18 @@ fn check_acts(table: &mut Table<'_, '_, '_>) {
 }
 
 /// Reads the links that it names: `via`, in order, or `weights`, by shares; `strict`, and nowhere else.
-fn links(table: &mut Table<'_, '_, '_>, known: &Known, rule: &mut Rule) {
+fn links(table: &mut Table<'_, '_, '_>, known: Option<&[&str]>, rule: &mut Rule) {
     if table.raw("via").and_then(DeValue::as_str) == Some(DIRECT) {
         return direct(table, rule);
     }
     let via = table.list("via", link_name);
-    let weights = table.optional("weights", weights);
+    let weights = table.get("weights", weights);
     rule.strict = table.is("strict");
     table.not_empty("via", "write: via = [\"dsl\", \"lte\"], or leave it out");
-    let named = via.iter().flatten().map(|link| (&link.value, &link.span));
-    let shared = weights.iter().flat_map(|weights| weights.value.iter().map(|(name, _)| (name, &weights.span)));
-    for (name, span) in named.chain(shared) {
-        if let Some(fault) = known.lacks(name) {
-            table.fault(span.clone(), fault);
+    let shared = weights.iter().flatten().map(|(link, _)| link);
+    for link in via.iter().flatten().chain(shared) {
+        if let Some(fault) = lacks(known, &link.value) {
+            table.fault(link.span.clone(), fault);
         }
     }
     if via.is_some() && weights.is_some() {
@@ -203,7 +186,7 @@ fn links(table: &mut Table<'_, '_, '_>, known: &Known, rule: &mut Rule) {
         table.fault_at("strict", fault.hint("add: via = [\"dsl\"]"));
     }
     rule.via = table.distinct(via.unwrap_or_default(), "the link is there twice", LinkName::clone);
-    rule.weights = weights.map(|weights| weights.value).unwrap_or_default();
+    rule.weights = weights.into_iter().flatten().map(|(link, part)| (link.value, part)).collect();
     if !rule.weights.is_empty() {
         rule.scheduler = rule.scheduler.or(Some(Scheduler::Weighted));
     }
@@ -223,7 +206,7 @@ fn direct(table: &mut Table<'_, '_, '_>, rule: &mut Rule) {
 }
 
 /// A part for each link.
-fn weights(value: &DeValue<'_>) -> Read<Vec<(LinkName, u8)>> {
+fn weights(value: &DeValue<'_>) -> Read<Vec<(Sited<LinkName>, u8)>> {
     let hint = "write: weights = { dsl = 3, lte = 1 }";
     let DeValue::Table(parts) = value else {
         return Err(wrong_kind("a part for each link", value).hint(hint));
@@ -231,10 +214,9 @@ fn weights(value: &DeValue<'_>) -> Read<Vec<(LinkName, u8)>> {
     if parts.is_empty() {
         return Err(Fault::new("no link has a part").hint(hint));
     }
-    let part = |(name, part): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
-        let text: &std::borrow::Cow<'_, str> = name.get_ref();
-        let name = LinkName::parse(text).map_err(|error| Fault::new(error.to_string()))?;
-        Ok((name, weight(part.get_ref())?))
+    let part = |(name, part): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+        let value = LinkName::parse(name.get_ref()).map_err(|error| Fault::new(error.to_string()))?;
+        Ok((Sited { value, span: name.span() }, weight(part.get_ref())?))
     };
     parts.iter().map(part).collect()
 }

@@ -36,10 +36,8 @@ pub(crate) fn title(schema: &[SectionSchema], name: &str) -> String {
 }
 
 /// Files of peers have this section alone.
-#[rustfmt::skip]
-pub(crate) const PEER: SectionSchema = repeated("peer", &[
-    "name", "public_key", "preshared_key_file", "endpoints", "allowed_ips", "standby",
-]);
+pub(crate) const PEER: SectionSchema =
+    repeated("peer", &["name", "public_key", "preshared_key_file", "endpoints", "allowed_ips", "standby"]);
 
 /// The whole contract.
 #[rustfmt::skip]

@@ -2,6 +2,7 @@
 //! the table find unknown ones, and gives a value only where everything in it is right.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
@@ -11,11 +12,11 @@ use super::error::{Fault, Read};
 use super::links::Endpoints;
 use super::parsers::{
     any_endpoint, integer, interface_address, interface_name, ip_address, keyword, keyword_but, metrics_address,
-    parsed, path, quoted, string, web_address, within,
+    parsed, path, quoted, string, within,
 };
 use super::reading::Table;
 use super::scion::{self, ScionEndpoint};
-use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MAX, MTU_MIN, Mtu, ROOT, TcpCongestion};
+use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MAX, MTU_MIN, ROOT, TcpCongestion};
 use super::words::{Cipher, Congestion, Fail, LogFormat, Protection, Scheduler, Transport};
 use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 
@@ -88,7 +89,7 @@ pub(super) fn portal(table: &mut Table<'_, '_, '_>) -> Portal {
         keylog: table.get("keylog", path),
         state_dir: table.get("state_dir", path).unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
         relay: table.is("relay"),
-        threads: table.get("threads", threads).flatten(),
+        threads: table.get("threads", |v| auto_or(v, 1..=THREADS_MAX, "\"auto\" takes as many as pay")).flatten(),
     }
 }
 
@@ -108,8 +109,8 @@ pub struct Tun {
     pub name: InterfaceName,
     /// Its addresses with their networks' prefixes; at least one.
     pub addresses: Vec<IpNet>,
-    /// Its MTU; none: what the smallest path carries.
-    pub mtu: Option<Mtu>,
+    /// Its MTU, bytes; none: what the smallest path carries.
+    pub mtu: Option<u16>,
     /// Whether everything goes by the tunnel.
     pub default_route: bool,
     /// Whether what comes in for a link's address is answered past the tunnel, as before there was one.
@@ -142,9 +143,14 @@ pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     let name = table.get("name", interface_name).unwrap_or_else(default_name);
     let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
     let addresses = addresses.unwrap_or_default();
-    if table.raw("mtu").is_some_and(|mtu| matches!(integer(mtu), Ok(0))) {
+    let was_auto = table.raw("mtu").is_some_and(|mtu| matches!(integer(mtu), Ok(0)));
+    if was_auto {
         table.warn_at("mtu", Fault::new("`mtu`: 0 is written \"auto\" today").fix(quoted(AUTO)));
     }
+    let mtu = |value: &DeValue<'_>| match was_auto {
+        true => Ok(None),
+        false => auto_or(value, MTU_MIN.into()..=MTU_MAX.into(), "\"auto\" takes what the smallest path carries"),
+    };
     Tun {
         name,
         addresses: table.distinct(addresses, "the address is there twice", IpNet::addr),
@@ -156,25 +162,12 @@ pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     }
 }
 
-fn is_auto(value: &DeValue<'_>) -> bool {
-    value.as_str() == Some(AUTO)
-}
-
-/// None for `auto`.
-fn threads(value: &DeValue<'_>) -> Read<Option<u8>> {
-    if is_auto(value) {
-        return Ok(None);
+/// None for `auto`, which `hint` explains.
+fn auto_or<T: TryFrom<i64>>(value: &DeValue<'_>, range: RangeInclusive<i64>, hint: &str) -> Read<Option<T>> {
+    match value.as_str() {
+        Some(AUTO) => Ok(None),
+        _ => within(value, range, |fault| fault.hint(hint).fix(quoted(AUTO))).map(Some),
     }
-    within(value, 1..=THREADS_MAX, |fault| fault.hint("\"auto\" takes as many as pay").fix(quoted(AUTO))).map(Some)
-}
-
-/// None for `auto`, which was 0 once.
-fn mtu(value: &DeValue<'_>) -> Read<Option<Mtu>> {
-    if is_auto(value) || matches!(integer(value), Ok(0)) {
-        return Ok(None);
-    }
-    let auto = |fault: Fault| fault.hint("\"auto\" takes what the smallest path carries").fix(quoted(AUTO));
-    within(value, MTU_MIN.into()..=MTU_MAX.into(), auto).map(Mtu::new)
 }
 
 /// `dns` and `dns_domains`: name servers that the system asks while the portal runs.
@@ -195,11 +188,9 @@ fn name_servers(table: &mut Table<'_, '_, '_>) -> NameServerKeys {
 }
 
 fn dns_domain(value: &DeValue<'_>) -> Read<DnsDomain> {
-    string(value, |text| match (DnsDomain::parse(text), Fault::new(format!("{} is not a domain", quoted(text)))) {
-        (Some(domain), _) => Ok(domain),
-        (None, fault) if text == ROOT => Err(fault.hint("every name").fix(quoted("~."))),
-        (None, fault) => Err(fault.hint("such as \"example.org\", or \"~.\" for every name")),
-    })
+    let read = parsed(value, DnsDomain::parse, "is not a domain", "such as \"example.org\", or \"~.\" for every name");
+    let every = |fault: Fault| fault.hint("every name").fix(quoted("~."));
+    read.map_err(|fault| if value.as_str() == Some(ROOT) { every(fault) } else { fault })
 }
 
 /// `[gateway]`. Plain data.
@@ -217,32 +208,14 @@ pub(super) fn gateway(table: &mut Table<'_, '_, '_>) -> Gateway {
     Gateway { serve, masquerade: table.is("masquerade") }
 }
 
-/// `[nat]`. Plain data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Nat {
-    /// The interface behind whose address the peers' packets leave; none: no translation.
-    pub masquerade: Option<InterfaceName>,
-}
-
-/// The empty string said once that there is no interface.
-pub(super) fn nat(table: &mut Table<'_, '_, '_>) -> Nat {
+/// Where the peers' packets leave; the empty string said once that there is no interface.
+pub(super) fn nat(table: &mut Table<'_, '_, '_>) -> Option<InterfaceName> {
     let none = table.raw("masquerade").and_then(DeValue::as_str) == Some("");
     if none {
         table.warn_at("masquerade", Fault::new("`masquerade`: where there is no interface, leave the key out"));
     }
     let read = |v: &DeValue<'_>| if none { Ok(None) } else { interface_name(v).map(Some) };
-    Nat { masquerade: table.get("masquerade", read).flatten() }
-}
-
-/// `[web]`. Plain data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Web {
-    /// Where it listens from the start; none: nowhere until `hawser web` asks.
-    pub listen: Option<SocketAddr>,
-}
-
-pub(super) fn web(table: &mut Table<'_, '_, '_>) -> Web {
-    Web { listen: table.get("listen", web_address) }
+    table.get("masquerade", read).flatten()
 }
 
 /// Where Prometheus scrapes the portal. None only where a fault was noted.
@@ -265,19 +238,14 @@ pub struct Traffic {
     pub tcp_congestion: Option<TcpCongestion>,
     /// What is done to inner packets.
     pub protection: Protection,
-    /// The cipher of data.
-    pub cipher: Cipher,
+    /// The cipher of data; none: AES where both ends have the instructions, else ChaCha20.
+    pub cipher: Option<Cipher>,
 }
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self {
-            scheduler: Scheduler::Adaptive,
-            congestion: Congestion::Bbr,
-            tcp_congestion: None,
-            protection: Protection::Encrypt,
-            cipher: Cipher::Auto,
-        }
+        let (scheduler, congestion, protection) = (Scheduler::Adaptive, Congestion::Bbr, Protection::Encrypt);
+        Self { scheduler, congestion, tcp_congestion: None, protection, cipher: None }
     }
 }
 
@@ -293,7 +261,7 @@ pub(super) fn traffic(table: &mut Table<'_, '_, '_>) -> Traffic {
         protection: table.get("protection", keyword).unwrap_or(default.protection),
         cipher: table.get("cipher", keyword).unwrap_or(default.cipher),
     };
-    if traffic.cipher == Cipher::Blake2s && traffic.protection != Protection::Authenticate {
+    if traffic.cipher.is_some_and(|cipher| !cipher.can(traffic.protection)) {
         let fault = Fault::new("`cipher`: blake2s does not encrypt");
         let hint = "add to [traffic]: protection = \"authenticate\"    (inner packets then go in clear), or take another cipher";
         table.fault_at("cipher", fault.hint(hint));

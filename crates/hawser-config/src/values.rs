@@ -1,7 +1,6 @@
 //! The values of a configuration: each type holds only what is right.
 
 use std::fmt;
-use std::str::FromStr;
 
 pub use hawser_net::link::ip::IpProtocol;
 
@@ -43,12 +42,13 @@ pub enum NameError {
     Dots,
 }
 
-/// A type that is a text: `as_str`, and `Display`.
+/// A type that is a text, and shown as it is written: `as_str`, `Display`, and `Debug`; of a name `parse`, too, by what
+/// checks it.
 macro_rules! text {
-    ($($(#[$doc:meta])* $name:ident,)+) => {$(
+    ($($(#[$doc:meta])* $name:ident $(by $check:ident)?,)+) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(pub(super) String);
 
         impl $name {
             /// The text itself.
@@ -57,44 +57,19 @@ macro_rules! text {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    )+};
-}
-
-text! {
-    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
-    LinkName,
-    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
-    PeerName,
-    /// A network interface's name, as the kernel takes it. Never empty; plain data.
-    InterfaceName,
-    /// A pattern for interface names: `*` stands for any characters, also none. Never empty; plain data.
-    InterfacePattern,
-    #[derive(Debug)]
-    /// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
-    TcpCongestion,
-    #[derive(Debug)]
-    /// A name that a host could have. Plain data.
-    HostName,
-    #[derive(Debug)]
-    /// A domain of name servers: `example.org`, `~example.org` or `~.`. Plain data.
-    DnsDomain,
-}
-
-/// How names are taken, and shown: as they are written.
-macro_rules! name {
-    ($($name:ident by $check:ident,)+) => {$(
-        impl $name {
+        $(impl $name {
             /// Takes `text` as a name.
             ///
             /// # Errors
             /// [`NameError`] where it is empty, too long, or has a character that is not allowed.
             pub fn parse(text: &str) -> Result<Self, NameError> {
                 $check(text).map(|()| Self(text.to_owned()))
+            }
+        })?
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
             }
         }
 
@@ -106,11 +81,26 @@ macro_rules! name {
     )+};
 }
 
-name! {
+text! {
+    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
     LinkName by check_name,
+    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
     PeerName by check_name,
+    /// A network interface's name, as the kernel takes it. Never empty; plain data.
     InterfaceName by check_interface_name,
+    /// A pattern for interface names: `*` stands for any characters, also none. Never empty; plain data.
     InterfacePattern by check_interface_name,
+    /// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
+    TcpCongestion,
+    /// A name that a host could have. Plain data.
+    HostName,
+    /// A domain of name servers: `example.org`, `~example.org` or `~.`. Plain data.
+    DnsDomain,
+    /// A name and all below it, as `example.org`, or those below it alone, as `*.example.org`: in lower case, without a
+    /// final dot. Plain data.
+    Domain,
+    /// Where etcd is: `https://host:port`, or `http://` of this host. Plain data.
+    EtcdUrl,
 }
 
 impl LinkName {
@@ -190,6 +180,31 @@ impl DnsDomain {
     }
 }
 
+impl Domain {
+    /// Reads it, in any case, with or without a final dot.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        HostName::parse(text.strip_prefix("*.").unwrap_or(&text)).map(|_| Self(text))
+    }
+
+    /// Whether a name is meant; in any case, without a final dot.
+    pub fn covers(&self, name: &str) -> bool {
+        let (own, below) = self.0.strip_prefix("*.").map_or((self.as_str(), false), |own| (own, true));
+        let Some(rest) = name.len().checked_sub(own.len()) else { return false };
+        if !name.is_char_boundary(rest) || !name[rest..].eq_ignore_ascii_case(own) {
+            return false;
+        }
+        if rest == 0 { !below } else { name[..rest].ends_with('.') }
+    }
+}
+
+impl EtcdUrl {
+    /// Whether it is called by TLS.
+    pub fn is_tls(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+}
+
 /// The name that a link's TLS asks for; none by default. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsName(Option<HostName>);
@@ -206,49 +221,13 @@ impl TlsName {
     }
 }
 
-/// The tier of a link: less is better. Zero is the best; plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Metric(pub u16);
-
-/// The greatest inner packet, in bytes. [`MTU_MIN`] to [`MTU_MAX`]; plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mtu(u16);
-
-impl Mtu {
-    /// Takes `bytes` where the TUN device can have it.
-    pub fn new(bytes: i64) -> Option<Self> {
-        u16::try_from(bytes).ok().filter(|&bytes| (MTU_MIN..=MTU_MAX).contains(&bytes)).map(Self)
-    }
-
-    /// In bytes.
-    pub fn bytes(self) -> u16 {
-        self.0
-    }
-}
-
-/// A rate in bit/s, at least 64,000. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BitRate(pub u64);
-
-/// A volume in bytes, at least a million. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Volume(pub u64);
-
-/// A day that every month has. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MonthDay(pub u8);
-
-/// An amount on a command line is none. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("read amount: expected a number with a unit (k, M, G, T), 1M at least, such as 500M")]
-pub struct VolumeError;
-
-impl FromStr for Volume {
-    type Err = VolumeError;
-
-    fn from_str(text: &str) -> Result<Self, VolumeError> {
-        amount(text).filter(|amount| *amount >= VOLUME_MIN).map(Volume).ok_or(VolumeError)
-    }
+/// An amount of a command line, at least a million.
+///
+/// # Errors
+/// How it is written, where `text` is none.
+pub fn amount_arg(text: &str) -> Result<u64, &'static str> {
+    let wrong = "read amount: expected a number with a unit (k, M, G, T), 1M at least, such as 500M";
+    amount(text).filter(|amount| *amount >= VOLUME_MIN).ok_or(wrong)
 }
 
 /// A number with a unit.
@@ -293,50 +272,46 @@ mod tests {
     }
 
     #[test]
-    fn an_mtu_carries_ipv6_and_fits_a_packet() {
-        for (bytes, expect) in [(1279, false), (1280, true), (32_768, true), (32_769, false), (-1, false)] {
-            assert_eq!(Mtu::new(bytes).is_some(), expect, "{bytes}");
-        }
-    }
-
-    #[test]
     fn names_of_the_kernel_and_of_hosts_are_plain() {
-        for (name, congestion, host) in [
-            ("cubic", true, true),
-            ("www.example.com", false, true),
-            ("a-b_c", true, false),
-            ("", false, false),
-            ("-x.example", false, false),
-            ("192.0.2.1", false, false),
-            ("sixteen-letters-", false, false),
-        ] {
-            assert_eq!(TlsName::parse(name).is_some(), host, "{name}");
-            assert_eq!(TcpCongestion::parse(name).is_some(), congestion, "{name}");
-        }
+        let names = ["cubic", "www.example.com", "a-b_c", "", "-x.example", "192.0.2.1", "sixteen-letters-"];
+        let fitting = |fits: fn(&str) -> bool| names.into_iter().filter(|name| fits(name)).collect::<Vec<_>>();
+        assert_eq!(fitting(|name| TlsName::parse(name).is_some()), ["cubic", "www.example.com"]);
+        assert_eq!(fitting(|name| TcpCongestion::parse(name).is_some()), ["cubic", "a-b_c"]);
         let domains = ["~.", "a.test", "~b.test", ".", "~~."].map(|name| DnsDomain::parse(name).is_some());
         assert_eq!(domains, [true, true, true, false, false]);
     }
 
     #[test]
-    fn an_amount_has_a_unit_and_at_most_three_decimals() {
+    fn a_name_covers_itself_and_all_below_unless_it_says_otherwise() {
         let table = [
-            ("20M", Some(20_000_000)),
-            ("1.5 G", Some(1_500_000_000)),
-            ("64k", Some(64_000)),
-            ("0.125m", Some(125_000)),
-            ("2T", Some(2_000_000_000_000)),
-            ("20", None),
-            ("M", None),
-            ("-1M", None),
-            ("1.2345M", None),
-            ("1.M5", None),
-            ("99999999999T", None),
-            ("", None),
+            ("example.org", "example.org", true),
+            ("example.org", "www.Example.ORG", true),
+            ("Example.org.", "a.b.example.org", true),
+            ("example.org", "badexample.org", false),
+            ("example.org", "example.org.evil.net", false),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", "www.example.org", true),
+            ("example.org", "ö.example.org", true),
+            ("example.org", "org", false),
         ];
-        for (text, expect) in table {
-            assert_eq!(amount(text), expect, "{text:?}");
+        for (domain, name, covered) in table {
+            assert_eq!(Domain::parse(domain).expect("a domain").covers(name), covered, "{domain} and {name}");
         }
-        assert_eq!(("500M".parse(), "999k".parse::<Volume>()), (Ok(Volume(500_000_000)), Err(VolumeError)));
+        for wrong in ["", "*", "*.", "exa mple.org", "a..b", "192.0.2.1", "**.org", "a;b"] {
+            assert_eq!(Domain::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_amount_has_a_unit_and_at_most_three_decimals() {
+        let right = [("20M", 20e6), ("1.5 G", 1.5e9), ("64k", 64e3), ("0.125m", 125e3), ("2T", 2e12)];
+        for (text, expect) in right {
+            assert_eq!(amount(text), Some(expect as u64), "{text:?}");
+        }
+        for wrong in ["20", "M", "-1M", "1.2345M", "1.M5", "99999999999T", ""] {
+            assert_eq!(amount(wrong), None, "{wrong:?}");
+        }
+        assert_eq!((amount_arg("500M"), amount_arg("999k").is_err()), (Ok(500_000_000), true));
     }
 
     #[test]

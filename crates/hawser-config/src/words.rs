@@ -2,7 +2,7 @@
 
 pub use hawser_core::congestion::Kind as Congestion;
 pub use hawser_core::treatment::Kind as Scheduler;
-pub use hawser_core::wire::Protection;
+pub use hawser_core::wire::{Cipher, Protection};
 
 /// A value that is one of a few words.
 pub trait Keyword: Sized + Copy + PartialEq + 'static {
@@ -121,18 +121,14 @@ impl Keyword for Protection {
         &[(Self::Encrypt, Self::Encrypt.name()), (Self::Authenticate, Self::Authenticate.name())];
 }
 
-keyword! {
-    /// The cipher of data. Plain data.
-    Cipher {
-        /// AES where both ends have the instructions, else ChaCha20.
-        Auto = "auto",
-        /// AES-128-GCM.
-        Aes128Gcm = "aes-128-gcm",
-        /// ChaCha20-Poly1305.
-        ChaCha20Poly1305 = "chacha20-poly1305",
-        /// Keyed BLAKE2s-128, authenticates only.
-        Blake2s = "blake2s",
-    }
+/// As the values of `cipher`; none: AES where both ends have the instructions, else ChaCha20.
+impl Keyword for Option<Cipher> {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (None, "auto"),
+        (Some(Cipher::Aes128Gcm), Cipher::Aes128Gcm.name()),
+        (Some(Cipher::ChaCha20Poly1305), Cipher::ChaCha20Poly1305.name()),
+        (Some(Cipher::Blake2s), Cipher::Blake2s.name()),
+    ];
 }
 
 #[cfg(test)]
@@ -151,7 +147,7 @@ mod tests {
         holds::<Scheduler>();
         holds::<Congestion>();
         holds::<Protection>();
-        holds::<Cipher>();
+        holds::<Option<Cipher>>();
         assert!(Transport::WORDS.iter().all(|(value, word)| value.to_string() == *word));
     }
 }

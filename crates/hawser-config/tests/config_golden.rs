@@ -25,6 +25,21 @@ fn every_configuration_gives_its_golden_answer() {
 }
 
 #[test]
+fn every_correction_is_taken_without_the_same_fault_again() {
+    let faults = |text: &str| Config::parse(text, "t.toml").err().unwrap_or_default();
+    for input in inputs() {
+        let text = std::fs::read_to_string(input).expect("it can be read");
+        for fault in faults(&text) {
+            let Some(corrected) = &fault.corrected else { continue };
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines[fault.line - 1] = corrected;
+            let after = faults(&lines.join("\n"));
+            assert!(after.iter().all(|e| e.message != fault.message || e.line != fault.line), "{fault:?}");
+        }
+    }
+}
+
+#[test]
 fn a_damaged_configuration_is_answered_with_places_inside_it() {
     damaged::assert_places(&inputs(), |damaged| Config::parse(damaged, "damaged.toml").err().unwrap_or_default());
 }

@@ -16,6 +16,7 @@ use crate::packet::{Inner, Transport};
 use crate::treatment::Kind;
 use crate::units::Time;
 use ipnet::IpNet;
+use std::fmt;
 use std::time::Duration;
 
 mod mark;
@@ -55,6 +56,21 @@ pub struct Ports {
     pub first: u16,
     /// The last, not below the first.
     pub last: u16,
+}
+
+impl Ports {
+    /// Whether this port is one of them.
+    pub fn contains(self, port: u16) -> bool {
+        (self.first..=self.last).contains(&port)
+    }
+}
+
+/// `443`, or `5000-5999`.
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ports { first, last } = self;
+        if first == last { first.fmt(f) } else { write!(f, "{first}-{last}") }
+    }
 }
 
 /// A rule: what it leaves open matches everything. By default it matches all. A plain value.
@@ -97,7 +113,7 @@ impl Rule {
     }
 
     fn has_port(&self, inner: &Inner) -> bool {
-        let named = |port: u16| self.ports.iter().any(|ports| (ports.first..=ports.last).contains(&port));
+        let named = |port: u16| self.ports.iter().any(|ports| ports.contains(port));
         let ports = inner.ports.filter(|_| !matches!(inner.transport, Transport::Fragment | Transport::Icmp));
         ports.is_some_and(|(source, destination)| named(source) || named(destination))
     }

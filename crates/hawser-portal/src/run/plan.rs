@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use hawser_config::{
-    Cipher, Config, IpProtocol, Link, Peer, PeerName, PresharedKey, ScionEndpoint, ScionPaths, TcpCongestion, TlsName,
-    Traffic, Transport,
+    Config, IpProtocol, Link, Peer, PeerName, PresharedKey, ScionEndpoint, ScionPaths, TcpCongestion, TlsName, Traffic,
+    Transport,
 };
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
@@ -17,7 +17,7 @@ use hawser_core::policy::Tuning;
 use hawser_core::session::Settings;
 use hawser_core::transport::Transport as CoreTransport;
 use hawser_core::units::{LinkGroup, LinkId, Random};
-use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer};
+use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer};
 use hawser_net::machine;
 use hawser_net::netcfg::{Family, Mark};
 
@@ -252,7 +252,7 @@ fn for_link(
         port: 0,
         carriage,
         family,
-        metric: link.metric.0,
+        metric: link.metric,
         mark: Mark(0),
         endpoints,
     }
@@ -310,13 +310,9 @@ fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
     let protection = traffic.protection;
     let ciphers = match traffic.cipher {
         // Whoever does without encryption may meet a peer that takes nothing but BLAKE2s.
-        Cipher::Auto if CoreCipher::Blake2s.can(protection) => {
-            CipherSet::for_machine(has_aes).with(CoreCipher::Blake2s)
-        }
-        Cipher::Auto => CipherSet::for_machine(has_aes),
-        Cipher::Blake2s => CipherSet::of(&[CoreCipher::Blake2s]),
-        Cipher::Aes128Gcm => CipherSet::of(&[CoreCipher::Aes128Gcm]),
-        Cipher::ChaCha20Poly1305 => CipherSet::of(&[CoreCipher::ChaCha20Poly1305]),
+        None if Cipher::Blake2s.can(protection) => CipherSet::for_machine(has_aes).with(Cipher::Blake2s),
+        None => CipherSet::for_machine(has_aes),
+        Some(cipher) => CipherSet::of(&[cipher]),
     };
     Offer { protection, ciphers, instance }
 }
@@ -394,17 +390,17 @@ mod tests {
     fn an_explicit_cipher_is_the_only_one_offered() {
         let offered =
             |cipher, has_aes| offer(&Traffic { cipher, ..Traffic::default() }, has_aes, InstanceId(1)).ciphers;
-        let (aes, chacha) = (CoreCipher::Aes128Gcm, CoreCipher::ChaCha20Poly1305);
-        assert_eq!(offered(Cipher::Auto, true), CipherSet::of(&[aes, chacha]));
-        assert_eq!(offered(Cipher::Auto, false), CipherSet::of(&[chacha]));
-        assert_eq!(offered(Cipher::Aes128Gcm, false), CipherSet::of(&[aes]));
-        assert_eq!(offered(Cipher::ChaCha20Poly1305, true), CipherSet::of(&[chacha]));
+        let (aes, chacha) = (Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305);
+        assert_eq!(offered(None, true), CipherSet::of(&[aes, chacha]));
+        assert_eq!(offered(None, false), CipherSet::of(&[chacha]));
+        assert_eq!(offered(Some(aes), false), CipherSet::of(&[aes]));
+        assert_eq!(offered(Some(chacha), true), CipherSet::of(&[chacha]));
         let clear = |cipher| {
             let traffic = Traffic { cipher, protection: hawser_config::Protection::Authenticate, ..Traffic::default() };
             offer(&traffic, true, InstanceId(1)).ciphers
         };
-        assert_eq!(clear(Cipher::Auto), CipherSet::of(&[aes, chacha, CoreCipher::Blake2s]));
-        assert_eq!(clear(Cipher::Aes128Gcm), CipherSet::of(&[aes]));
-        assert_eq!(clear(Cipher::Blake2s), CipherSet::of(&[CoreCipher::Blake2s]));
+        assert_eq!(clear(None), CipherSet::of(&[aes, chacha, Cipher::Blake2s]));
+        assert_eq!(clear(Some(aes)), CipherSet::of(&[aes]));
+        assert_eq!(clear(Some(Cipher::Blake2s)), CipherSet::of(&[Cipher::Blake2s]));
     }
 }

@@ -1,10 +1,10 @@
 //! From `[traffic]`, `[[rule]]` and `[[link]]` to what the core is told of flows and paths.
 
 use hawser_config::{Config, Link, LinkName, MarkMatch, Rule};
-use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment, Via};
+use hawser_core::rules::{Dscp, Mark, Rule as CoreRule, Rules, Treatment, Via};
 use hawser_core::scheduler::Weight;
 use hawser_core::session::Terms;
-use hawser_core::units::{LinkGroup, LinkTag, Rate};
+use hawser_core::units::{LinkGroup, LinkTag};
 
 use super::plan::SocketPlan;
 
@@ -27,7 +27,7 @@ fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
         protocol: rule.protocol,
         source: rule.source,
         destination: rule.destination,
-        ports: rule.ports.iter().map(|range| Ports { first: range.first, last: range.last }).collect(),
+        ports: rule.ports.clone(),
         mark,
         via: via(rule),
         treatment: treatment(rule, otherwise),
@@ -67,7 +67,7 @@ pub fn terms(links: &[Link], plans: &[SocketPlan], barred: impl Fn(&Link) -> boo
 fn link_terms(link: &Link, barred: bool) -> Terms {
     Terms {
         weight: Weight::new(link.weight).unwrap_or_default(),
-        max_rate: link.max_rate.map(|rate| Rate::from_bits(rate.0)),
+        max_rate: link.max_rate,
         barred,
         name: tag(&link.name),
     }
@@ -76,6 +76,7 @@ fn link_terms(link: &Link, barred: bool) -> Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hawser_core::units::Rate;
 
     #[test]
     fn a_rule_that_names_no_scheduler_keeps_that_of_all_traffic() {

@@ -11,7 +11,7 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hawser_config::{DEFAULT_SOCKET, Volume};
+use hawser_config::{DEFAULT_SOCKET, amount_arg};
 use hawser_portal::api::{Client, LinkStatus, PathState, PeerStatus, SpeedDirection, Status};
 
 use self::report::Report;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 
 /// How long each direction is loaded where nobody says: a path's rate is found in a second or two.
 const SECONDS: u64 = 5;
-/// What a test of both directions uses at most where nobody says: ten seconds at 160 Mbit/s.
-const BUDGET: Volume = Volume(200_000_000);
+/// What a test of both directions uses at most where nobody says, bytes: ten seconds at 160 Mbit/s.
+const BUDGET: u64 = 200_000_000;
 /// The same where a link with a `data_cap` takes part.
-const BUDGET_CAPPED: Volume = Volume(50_000_000);
+const BUDGET_CAPPED: u64 = 50_000_000;
 
 /// Load the links to a peer for some seconds, and show what each and the bond carry, and what limits them
 #[derive(Debug, Args)]
@@ -39,8 +39,8 @@ pub struct Speed {
     #[arg(long, value_name = "N", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(2..=30))]
     seconds: u64,
     /// The most data to use, as in 500M; without it 200M, and 50M where a link has a data_cap
-    #[arg(long, value_name = "SIZE")]
-    budget: Option<Volume>,
+    #[arg(long, value_name = "SIZE", value_parser = amount_arg)]
+    budget: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -75,7 +75,7 @@ impl Speed {
         if !self.json {
             eprintln!("{}", self.announcement(&peer, budget, &capped));
         }
-        let mut report = Report::new(&peer.name, self.link.as_deref(), budget.0);
+        let mut report = Report::new(&peer.name, self.link.as_deref(), budget);
         for direction in [SpeedDirection::Down, SpeedDirection::Up] {
             let run = run::Run {
                 socket: &self.socket,
@@ -83,7 +83,7 @@ impl Speed {
                 link: self.link.as_deref(),
                 direction,
                 seconds: self.seconds,
-                bytes: budget.0 / 2,
+                bytes: budget / 2,
                 quiet: self.json,
             };
             report.directions.push(run.measure()?);
@@ -131,9 +131,9 @@ impl Speed {
     }
 
     /// What will happen, and what it costs.
-    fn announcement(&self, peer: &PeerStatus, budget: Volume, capped: &[&LinkStatus]) -> String {
+    fn announcement(&self, peer: &PeerStatus, budget: u64, capped: &[&LinkStatus]) -> String {
         let seconds = 2 * self.seconds;
-        let mut text = format!("{} for {seconds} s, {} at most", peer.name, bytes(budget.0));
+        let mut text = format!("{} for {seconds} s, {} at most", peer.name, bytes(budget));
         for link in capped {
             let cap = link.data_cap.as_ref().map_or(String::new(), |cap| {
                 format!("{} of {} this month", bytes(cap.used_bytes), bytes(cap.cap_bytes))

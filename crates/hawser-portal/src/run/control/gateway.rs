@@ -11,7 +11,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use hawser_config::{Config, Forward, InterfaceName, Link, PortRange, TakeoverRole};
+use hawser_config::{Config, Forward, InterfaceName, Link, TakeoverRole};
 use hawser_net::netcfg::{
     Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
     quoted,
@@ -59,7 +59,7 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
     let tun = quoted(config.tun.name.as_str())?;
     let mut forward = vec![format!("iifname {tun} {CLAMP}"), format!("oifname {tun} {CLAMP}")];
     let mut chains = Vec::new();
-    if let Some(world) = &config.nat.masquerade {
+    if let Some(world) = &config.nat {
         let world = quoted(world.as_str())?;
         let inner = [("ip", inner(config, true)), ("ip6", inner(config, false))];
         let inner: Vec<_> = inner.into_iter().filter(|(_, nets)| !nets.is_empty()).collect();
@@ -92,7 +92,7 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
 }
 
 fn forwards(config: &Config) -> bool {
-    config.nat.masquerade.is_some() || !config.gateway.serve.is_empty() || config.takeover.is_some()
+    config.nat.is_some() || !config.gateway.serve.is_empty() || config.takeover.is_some()
 }
 
 /// Where the client of a takeover is, at the local portal.
@@ -111,8 +111,7 @@ fn taken_over(config: &Config) -> impl Iterator<Item = (&'static str, &IpAddr)> 
 
 /// What comes from the world for a port of this host goes to the host behind a peer; the caller's address stays.
 fn lead<'f>(forward: &'f Forward, world: &'f str) -> impl Iterator<Item = String> + 'f {
-    let Forward { ports: PortRange { first, last }, protocols, host, host_port } = forward;
-    let ports = if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let Forward { ports, protocols, host, host_port } = forward;
     let (version, ip) = if host.is_ipv4() { ("ipv4", "ip") } else { ("ipv6", "ip6") };
     let to = match (host, host_port) {
         (host, None) => host.to_string(),
@@ -145,7 +144,7 @@ impl Beyond {
         Self {
             tun: config.tun.name.to_string(),
             served: config.gateway.serve.iter().chain(client_interface(config)).map(ToString::to_string).collect(),
-            worlds: config.nat.masquerade.iter().map(ToString::to_string).collect(),
+            worlds: config.nat.iter().map(ToString::to_string).collect(),
             links: config.links.iter().filter_map(|link| link.interface.as_ref()).map(ToString::to_string).collect(),
             ..Self::default()
         }

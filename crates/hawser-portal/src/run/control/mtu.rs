@@ -30,7 +30,7 @@ impl Mtus {
         let bound = known().filter(|(peer, _)| !routed(peer)).map(|(_, mtu)| mtu).min();
         let most = known().map(|(_, mtu)| mtu).max().unwrap_or(MTU_MIN);
         let fits = bound.map_or(most, |bound| most.min(bound));
-        Mtu(config.tun.mtu.map_or(fits, |mtu| mtu.bytes()).into())
+        Mtu(config.tun.mtu.unwrap_or(fits).into())
     }
 
     /// What fits to a peer, whichever member of its hub it goes to. A standby has no networks of its own.

@@ -15,7 +15,7 @@
 //! 1. [`is_needed`] says whether a configuration has such rules. 2. [`table`] writes the table. 3. [`set_name`] is
 //!    where the addresses of a rule's domains are.
 
-use hawser_config::{CLASS_MASK, Config, Domain, MarkMatch, PortRange, Rule, class_bits};
+use hawser_config::{CLASS_MASK, Config, Domain, MarkMatch, Ports, Rule, class_bits};
 use hawser_net::netcfg::{Family, NftChain, NftError, NftName, NftSet, NftTable, quoted};
 use ipnet::IpNet;
 
@@ -176,16 +176,12 @@ fn versions(rule: &Rule) -> Vec<Vec<String>> {
 }
 
 /// Ports of either end.
-fn ends(ports: &[PortRange]) -> Vec<Option<String>> {
+fn ends(ports: &[Ports]) -> Vec<Option<String>> {
     if ports.is_empty() {
         return vec![None];
     }
-    let range = |PortRange { first, last }: &PortRange| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
     // A set of nftables takes no overlaps, which a rule may have.
-    ports.iter().flat_map(|ports| ["sport", "dport"].map(|end| Some(format!("th {end} {}", range(ports))))).collect()
+    ports.iter().flat_map(|ports| ["sport", "dport"].map(|end| Some(format!("th {end} {ports}")))).collect()
 }
 
 /// Links forward answers to what went by them, and nothing else because of that.
@@ -208,7 +204,7 @@ pub fn opens_links(config: &Config) -> bool {
 
 /// The interfaces of links; that of the world has rules of its own.
 pub fn link_interfaces(config: &Config) -> impl Iterator<Item = &str> {
-    let world = config.nat.masquerade.as_ref();
+    let world = config.nat.as_ref();
     let mut names: Vec<&str> = config
         .links
         .iter()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hawser_config::{Config, Link, MarkKinds, Metric, Peer};
+use hawser_config::{Config, Link, MarkKinds, Peer};
 use hawser_core::endpoint::Event;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::{LinkId, PeerId};
@@ -87,7 +87,7 @@ pub struct Serving<'a> {
     heard: Option<(Orders, FlowQuestions)>,
     /// The links that somebody paused, and the tiers that somebody set.
     paused: BTreeSet<String>,
-    tiers: BTreeMap<String, Metric>,
+    tiers: BTreeMap<String, u16>,
     started: Instant,
     key_log: Option<KeyLog>,
     pub(super) enrolments: Enrolments,

@@ -161,13 +161,13 @@ fn link_status(link: &Link, usage: &Usage, paused: &BTreeSet<String>) -> LinkSta
     LinkStatus {
         name: link.name.to_string(),
         weight: link.weight,
-        max_rate_mbps: link.max_rate.map(|rate| rate.0 as f64 / BITS_PER_MBIT),
+        max_rate_mbps: link.max_rate.map(|rate| rate.as_bits() as f64 / BITS_PER_MBIT),
         data_cap: link.data_cap.map(|cap| DataCapStatus {
             used_bytes: usage.used(&link.name),
-            cap_bytes: cap.volume.0,
+            cap_bytes: cap.volume,
             reached: usage.is_spent(link),
         }),
-        metric: link.metric.0,
+        metric: link.metric,
         paused: paused.contains(link.name.as_str()),
     }
 }

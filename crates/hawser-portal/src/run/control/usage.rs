@@ -116,7 +116,7 @@ impl Usage {
     /// A link's month begins on its day. A clock that goes back begins none.
     fn begin_month(&mut self, today: Date, link: &Link) {
         let Some(cap) = link.data_cap else { return };
-        let since = today.month_since(cap.reset.0);
+        let since = today.month_since(cap.reset);
         let count = self.saved.links.entry(link.name.to_string()).or_insert(Count { since, bytes: 0 });
         if count.since < since {
             *count = Count { since, bytes: 0 };
@@ -131,7 +131,7 @@ impl Usage {
 
     /// Whether the link has carried all that it may.
     pub fn is_spent(&self, link: &Link) -> bool {
-        link.data_cap.is_some_and(|cap| self.used(&link.name) >= cap.volume.0)
+        link.data_cap.is_some_and(|cap| self.used(&link.name) >= cap.volume)
     }
 
     /// Writes it down when that is due.
@@ -173,7 +173,7 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hawser_config::{DataCap, MonthDay, Transport, Volume};
+    use hawser_config::{DataCap, Transport};
 
     const CAP: u64 = 5_000_000;
 
@@ -186,10 +186,10 @@ mod tests {
             tls: None,
             scion: None,
             exclude: Vec::new(),
-            metric: Default::default(),
+            metric: 0,
             weight: 1,
             max_rate: None,
-            data_cap: Some(DataCap { volume: Volume(CAP), reset: MonthDay(10) }),
+            data_cap: Some(DataCap { volume: CAP, reset: 10 }),
         }
     }
 

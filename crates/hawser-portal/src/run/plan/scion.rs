@@ -23,7 +23,7 @@ pub(super) fn for_link(link: &Link, group: LinkGroup, paths: &ScionPaths, peers:
         carriage: Carriage::Scion(role),
         family: link.address.map_or(Family::V4, Family::of),
         preference: 0,
-        metric: link.metric.0,
+        metric: link.metric,
         mark: Mark(0),
         endpoints: Vec::new(),
     })

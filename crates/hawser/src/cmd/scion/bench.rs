@@ -64,13 +64,13 @@ impl Bench {
             let dir = self.out.join(&scenario.name);
             summaries.push(experiment::run(scenario, choice, &dir, &programs, &mut progress).map_err(told)?);
         }
-        let found = scion_bench::finish(&self.out).map_err(told)?;
+        let (written, brief) = scion_bench::finish(&self.out).map_err(told)?;
         if self.json {
-            let line = serde_json::to_string(&found.brief);
+            let line = serde_json::to_string(&brief);
             let line = line.map_err(|error| Failure::failed(format!("write figures: {error}")))?;
             print(&format!("{line}\n"))?;
         } else {
-            tell(&found.written)?;
+            tell(&written)?;
         }
         judge(&summaries)
     }

@@ -101,8 +101,7 @@ impl Net {
 impl Up {
     /// Step 1.
     fn run(self) -> Result<(), Failure> {
-        let topology = self.topology()?;
-        let name = self.name(&topology).to_owned();
+        let name = self.topology()?.name;
         if !rustix::process::geteuid().is_root() {
             let hint = format!("run it with sudo: sudo hawser scion net up {}", self.topology);
             return Err(Failure::failed(LabError::NotRoot).hint(hint));
@@ -122,17 +121,14 @@ impl Up {
         let topology = self.topology()?;
         let services = build()?;
         cleanup::start()
-            .and_then(|()| supervise::keep(self.name(&topology), &topology, &services))
+            .and_then(|()| supervise::keep(&topology, &services))
             .inspect_err(supervise::tell_failure)
             .map_err(told)
     }
 
     fn topology(&self) -> Result<Topology, Failure> {
-        Ok(Topology::named(&self.topology, self.links)?)
-    }
-
-    fn name<'a>(&'a self, topology: &'a Topology) -> &'a str {
-        self.name.as_deref().unwrap_or(&topology.name)
+        let topology = Topology::named(&self.topology, self.links)?;
+        Ok(Topology { name: self.name.clone().unwrap_or(topology.name), ..topology })
     }
 }
 

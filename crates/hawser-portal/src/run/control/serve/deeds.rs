@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hawser_config::{Config, Link, Metric};
+use hawser_config::{Config, Link};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -59,7 +59,7 @@ impl Serving<'_> {
 
     /// The page that the configuration asks for. Without it packets go on.
     pub(super) fn open_configured_page(&mut self) {
-        if self.config.web.listen.is_some()
+        if self.config.web.is_some()
             && let Err(error) = self.open_page()
         {
             tracing::error!(error, "no web page");
@@ -68,7 +68,7 @@ impl Serving<'_> {
 
     fn open_page(&mut self) -> Result<&Web, String> {
         if self.web.is_none() {
-            let address = self.config.web.listen.unwrap_or(DEFAULT_ADDRESS);
+            let address = self.config.web.unwrap_or(DEFAULT_ADDRESS);
             let (orders, flows) = self.heard.clone().ok_or("it is starting")?;
             let web = Web::open(address, Arc::clone(&self.told) as _, orders, flows).map_err(|error| {
                 let cause = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
@@ -98,7 +98,7 @@ impl Serving<'_> {
     async fn set_tier(&mut self, link: String, metric: Option<u16>) -> Outcome {
         self.known(&link)?;
         match metric {
-            Some(metric) => drop(self.tiers.insert(link.clone(), Metric(metric))),
+            Some(metric) => drop(self.tiers.insert(link.clone(), metric)),
             None => drop(self.tiers.remove(&link)),
         }
         let mut reload = Reload::default();

@@ -198,9 +198,7 @@ fn listened(config: &Config) -> impl Iterator<Item = [String; 2]> {
 }
 
 fn kept(kept: &Kept) -> [String; 2] {
-    let (first, last) = (kept.ports.start(), kept.ports.end());
-    let protocol = kept.protocol.to_string();
-    if first == last { sides(&protocol, first) } else { sides(&protocol, &format!("{first}-{last}")) }
+    sides(&kept.protocol.to_string(), &kept.ports)
 }
 
 fn sides(protocol: &str, ports: &impl fmt::Display) -> [String; 2] {

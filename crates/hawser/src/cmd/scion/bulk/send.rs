@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use hawser_config::{PrivateKey, Volume};
+use hawser_config::{PrivateKey, amount_arg};
 use hawser_scion::bulk::{
     Law, PathState, Progress, Rate, SendError, SendOrder, Sent, SourceError, Trust, Verdict, send,
 };
@@ -61,8 +61,8 @@ pub struct Send {
     #[arg(long)]
     fair: bool,
     /// Never send faster than this in all, in bit/s, as in 500M
-    #[arg(long, value_name = "RATE")]
-    rate: Option<Volume>,
+    #[arg(long, value_name = "RATE", value_parser = amount_arg)]
+    rate: Option<u64>,
     /// Give up when nothing gets on for this long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
@@ -100,7 +100,7 @@ impl Send {
             mtu,
             paths,
             law: if self.fair { Law::Fair } else { Law::Fill },
-            ceiling: self.rate.map(|rate| Rate::from_bits(rate.0)),
+            ceiling: self.rate.map(Rate::from_bits),
             trust,
             patience: Duration::from_secs(self.timeout),
         };
