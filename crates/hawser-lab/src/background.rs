@@ -1,9 +1,10 @@
-//! A thread that works until its owner wants no more of it.
+//! A thread that works until its owner wants no more of it, perhaps asynchronously.
 
 use std::io;
 use std::thread::JoinHandle;
 
 use hawser_wire::Namespace;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
@@ -33,20 +34,26 @@ impl Stop {
     }
 }
 
-impl<T: Send + 'static> Background<T> {
+/// For all that is asynchronous in one thread.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+impl<T> Background<T> {
     /// Begins to work in a namespace.
     pub fn start(
         namespace: &Namespace,
         name: &str,
         work: impl FnOnce(Stop) -> io::Result<T> + Send + 'static,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, LabError>
+    where
+        T: Send + 'static,
+    {
         let (stop, stopped) = channel();
         let thread = namespace.spawn_thread(name, move || work(Stop(stopped)))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
-}
 
-impl<T> Background<T> {
     /// Stops it, and gives what it came to.
     pub fn finish(mut self) -> io::Result<T> {
         self.join().expect("it is waited for once")

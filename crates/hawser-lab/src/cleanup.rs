@@ -1,22 +1,22 @@
 //! Nothing is left behind: no namespace, no process, no file.
 //!
 //! 1. [`start`] asks for root, removes what dead runs left, and catches the signals that end a program.
-//! 2. What is made is made under [`making`], and each process and folder is noted here until its owner drops it.
+//! 2. What is made is made under [`making`], and each process is noted here until its owner drops it.
 //! 3. Without a signal the owners' `Drop` removes everything, while a panic unwinds too.
-//! 4. On a signal a thread waits until nothing is in the making, keeps that lock, removes what is noted, and exits.
-//!    Whoever lives in our namespaces then (children of the processes we noted) is ended, too.
+//! 4. On a signal a thread waits until nothing is in the making, keeps that lock, ends what is noted, removes what bears
+//!    our id, and exits. Whoever lives in our namespaces then (children of the processes we noted) is ended, too.
 //!
 //! After a `kill -9` the portals end by themselves (their parent's death signals them), and step 1 of the next run
 //! removes the rest: processes that live in the dead run's namespaces first.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_wire::Whose;
-use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, geteuid, getpid, kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
@@ -35,14 +35,8 @@ const SIGNAL_STATUS: i32 = 128;
 /// Held while namespaces, processes and folders are made. The signal's thread takes it before it notes, and no thread
 /// takes it while it holds [`NOTED`]: so no two wait for each other.
 static MAKING: Mutex<()> = Mutex::new(());
-/// What the signal's thread is to remove. Held for a push or a search only.
-static NOTED: Mutex<Noted> = Mutex::new(Noted { processes: Vec::new(), folders: Vec::new() });
-
-/// Processes and folders that live. Starts empty; shared under [`NOTED`].
-struct Noted {
-    processes: Vec<Pid>,
-    folders: Vec<PathBuf>,
-}
+/// Processes that the signal's thread is to end. Held for a push or a search only.
+static NOTED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// Step 1.
 ///
@@ -56,7 +50,7 @@ pub fn start() -> Result<(), LabError> {
     for name in hawser_wire::sweep()? {
         tracing::info!(namespace = name, "removed what a dead run left");
     }
-    sweep_folders();
+    remove_folders(hawser_wire::is_gone);
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| LabError::system("catch signals", e))?;
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
@@ -73,18 +67,18 @@ pub(crate) fn making() -> MutexGuard<'static, ()> {
     MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn noted() -> MutexGuard<'static, Noted> {
+fn noted() -> MutexGuard<'static, Vec<Pid>> {
     NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Notes a process until [`forget_process`].
 pub(crate) fn note_process(pid: Pid) {
-    noted().processes.push(pid);
+    noted().push(pid);
 }
 
 /// A process that was waited for.
 pub(crate) fn forget_process(pid: Pid) {
-    noted().processes.retain(|&noted| noted != pid);
+    noted().retain(|&noted| noted != pid);
 }
 
 /// A folder for configurations, keys and logs. Removed on drop; one owner.
@@ -96,9 +90,7 @@ impl Folder {
     pub(crate) fn new() -> Result<Self, LabError> {
         let prefix = format!("{FOLDER_PREFIX}{}-", std::process::id());
         let made = tempfile::Builder::new().prefix(&prefix).tempdir();
-        let folder = made.map_err(|e| LabError::system("make a folder for configurations", e))?;
-        noted().folders.push(folder.path().to_owned());
-        Ok(Self(folder))
+        Ok(Self(made.map_err(|e| LabError::system("make a folder for configurations", e))?))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -106,25 +98,17 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        noted().folders.retain(|folder| folder != self.0.path());
-    }
-}
-
 /// Step 4. What cannot be removed cannot be helped either: the next run's sweep tries again.
 fn end(signal: i32) -> ! {
     let _nothing_new = making();
-    let noted = noted();
+    let processes = noted();
     crate::demo::restore_terminal();
     // Which of them run is always known.
-    let _ = end_all(|| Ok(noted.processes.iter().copied().filter(|&pid| is_running(pid)).collect()));
+    let _ = end_all(|| Ok(processes.iter().copied().filter(|&pid| is_running(pid)).collect()));
     if let Err(error) = evict(Whose::Own) {
         tracing::warn!(%error, "processes were left");
     }
-    for folder in &noted.folders {
-        let _ = fs::remove_dir_all(folder);
-    }
+    remove_folders(|pid| pid == getpid());
     if let Err(error) = hawser_wire::teardown() {
         tracing::warn!(%error, "namespaces were left");
     }
@@ -164,15 +148,15 @@ fn is_running(pid: Pid) -> bool {
     matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None))
 }
 
-/// Removes the folders of processes that are gone.
-fn sweep_folders() {
+/// Removes the folders of such processes.
+fn remove_folders(whose: impl Fn(Pid) -> bool) {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let owner = entry.file_name().to_str().and_then(owner);
-        if owner.is_some_and(hawser_wire::is_gone)
+        if owner.is_some_and(&whose)
             && let Err(error) = fs::remove_dir_all(entry.path())
         {
-            tracing::warn!(folder = %entry.path().display(), %error, "a dead run's folder was left");
+            tracing::warn!(folder = %entry.path().display(), %error, "a folder was left");
         }
     }
 }
@@ -205,8 +189,8 @@ mod tests {
     fn a_folder_goes_with_its_owner() {
         let folder = Folder::new().expect("it is made");
         let path = folder.path().to_owned();
-        assert!(path.exists() && noted().folders.contains(&path));
+        assert!(path.exists() && path.file_name().and_then(|name| owner(name.to_str()?)) == Some(getpid()));
         drop(folder);
-        assert!(!path.exists() && !noted().folders.contains(&path));
+        assert!(!path.exists());
     }
 }

@@ -112,7 +112,7 @@ fn recorded(folder: &Path) -> Result<Vec<(String, Vec<Link>)>, LabError> {
     let mut all = Vec::new();
     for path in tables {
         let text = fs::read_to_string(&path).map_err(LabError::file("read", &path))?;
-        let wrong = |error: TraceError| LabError::results(format!("read {}", path.display()), error.to_string());
+        let wrong = |error: TraceError| LabError::refused(format!("read {}", path.display()), error.to_string());
         let recording = Recording::parse(&text).map_err(wrong)?;
         let link = |name: &String| Link {
             name: name.clone(),
@@ -123,7 +123,7 @@ fn recorded(folder: &Path) -> Result<Vec<(String, Vec<Link>)>, LabError> {
     }
     if all.is_empty() {
         let action = format!("read {}", folder.display());
-        return Err(LabError::results(action, "it has no table of drives (.csv)".to_owned()));
+        return Err(LabError::refused(action, "it has no table of drives (.csv)".to_owned()));
     }
     Ok(all)
 }

@@ -22,21 +22,13 @@ pub enum LabError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A program that sets something up refused, or a file of results cannot be understood.
+    /// A program refused; a plan, an option or a file of results means nothing; or a figure cannot be had.
     #[error("{action}: {said}")]
     Refused {
-        /// What the program was told, and where; what was being done, and with which file.
+        /// What was being done, and with what.
         action: String,
-        /// What it said, or what is wrong with the file.
+        /// What the program said; or what is wrong, and what would be understood.
         said: String,
-    },
-    /// A setting of a scenario's contender that means nothing to it.
-    #[error("set up {contender}: {fault}")]
-    Option {
-        /// Its label.
-        contender: String,
-        /// Which setting, and what would be understood.
-        fault: String,
     },
     /// A process under test ended, or did not come to work.
     #[error("run {process}: {fault}, it said:\n{log}")]
@@ -47,22 +39,6 @@ pub enum LabError {
         fault: String,
         /// The end of its standard error.
         log: String,
-    },
-    /// A workload's plan that means nothing.
-    #[error("plan workload {workload}: {fault}")]
-    Workload {
-        /// What the scenario calls it.
-        workload: String,
-        /// What is wrong, and what would be understood.
-        fault: String,
-    },
-    /// A figure could not be had from what was received.
-    #[error("measure {figure}: {reason}")]
-    NoFigure {
-        /// Which figure.
-        figure: &'static str,
-        /// Why not.
-        reason: String,
     },
     /// A folder for results is not ours to write to.
     #[error("keep results in {}: {reason}", dir.display())]
@@ -79,14 +55,6 @@ pub enum LabError {
         what: String,
         /// How it is had.
         hint: String,
-    },
-    /// A tool could not be built.
-    #[error("build {tool}: {reason}")]
-    Build {
-        /// Which tool.
-        tool: &'static str,
-        /// What the compiler said.
-        reason: String,
     },
     /// A SCION network does not do what it should.
     #[error("run scion network {network}: {fault}")]
@@ -119,9 +87,9 @@ impl LabError {
         if error.kind() == io::ErrorKind::NotFound { Self::missing(what, hint) } else { Self::system(action, error) }
     }
 
-    /// Results that cannot be understood.
-    pub(crate) fn results(action: String, reason: String) -> Self {
-        Self::Refused { action, said: reason }
+    /// What was being done, and why it cannot be.
+    pub(crate) fn refused(action: impl Into<String>, said: impl Into<String>) -> Self {
+        Self::Refused { action: action.into(), said: said.into() }
     }
 
     /// What to do about it, where that is known.
@@ -131,7 +99,6 @@ impl LabError {
             Self::Missing { hint, .. } => Some(hint),
             Self::NotRoot => Some("run it with sudo"),
             Self::Others { .. } => Some("name another folder: --out DIR"),
-            Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             _ => None,
         }
     }

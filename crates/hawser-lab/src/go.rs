@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ring::digest::{SHA256, digest};
-use rustix::fs::{FlockOperation, flock};
 
 use crate::error::LabError;
 use crate::text::hex;
@@ -59,27 +58,26 @@ impl GoModule {
     /// Steps 1 to 4; gives the folder with the programs. What takes long is told by `say`.
     ///
     /// # Errors
-    /// [`LabError::Missing`] where there is no Go, [`LabError::Build`] with what it said where it cannot build.
+    /// [`LabError::Missing`] where there is no Go, [`LabError::Refused`] with what it said where it cannot build.
     pub fn build(&self, cache: &Path, say: &dyn Fn(&str)) -> Result<PathBuf, LabError> {
         let folder = self.folder(cache);
         if folder.is_dir() {
             return Ok(folder);
         }
-        let failed = |action: &str, error: io::Error| self.failed(format!("{action}: {error}"));
-        fs::create_dir_all(cache).map_err(|error| failed("make the cache", error))?;
-        let lock = File::create(cache.join(format!("{}.lock", self.name))).map_err(|e| failed("make a lock", e))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        fs::create_dir_all(cache).map_err(self.failed("make the cache"))?;
+        let lock = File::create(cache.join(format!("{}.lock", self.name))).map_err(self.failed("make a lock"))?;
+        if lock.try_lock().is_err() {
             say(&format!("{} is being built by another process", self.name));
-            flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed("wait for the lock", error.into()))?;
+            lock.lock().map_err(self.failed("wait for the lock"))?;
         }
         if folder.is_dir() {
             return Ok(folder);
         }
         let beside = tempfile::Builder::new().prefix("building-").tempdir_in(cache);
-        let beside = beside.map_err(|error| failed("make a folder", error))?;
+        let beside = beside.map_err(self.failed("make a folder"))?;
         let (sources, programs) = (beside.path().join("src"), beside.path().join("bin"));
         self.compile(&sources, &programs, say)?;
-        fs::rename(&programs, &folder).map_err(|error| failed("keep it", error))?;
+        fs::rename(&programs, &folder).map_err(self.failed("keep it"))?;
         Ok(folder)
     }
 
@@ -87,9 +85,9 @@ impl GoModule {
         for (name, text) in self.files {
             let file = sources.join(name);
             let made = file.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, text));
-            made.map_err(|error| self.failed(format!("write {name}: {error}")))?;
+            made.map_err(self.failed(&format!("write {name}")))?;
         }
-        fs::create_dir_all(programs).map_err(|error| self.failed(format!("make a folder: {error}")))?;
+        fs::create_dir_all(programs).map_err(self.failed("make a folder"))?;
         say(&format!("building {} with go, once: this takes a minute or two", self.name));
         let mut go = Command::new("go");
         go.current_dir(sources).env("CGO_CFLAGS", C_FLAGS).stdin(Stdio::null());
@@ -97,17 +95,18 @@ impl GoModule {
         // A slash at its end says that it is a folder, also for a single program.
         go.arg("-o").arg(programs.join("")).args(self.packages);
         let output = go.output().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => LabError::Missing { what: "go".to_owned(), hint: HINT.to_owned() },
-            _ => self.failed(format!("run go: {error}")),
+            io::ErrorKind::NotFound => LabError::missing("go", HINT),
+            _ => self.failed("run go")(error),
         })?;
-        if !output.status.success() {
-            return Err(self.failed(String::from_utf8_lossy(&output.stderr).trim_end().to_owned()));
+        if output.status.success() {
+            return Ok(());
         }
-        Ok(())
+        let reason = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        Err(LabError::refused(format!("build {}", self.name), reason))
     }
 
-    fn failed(&self, reason: String) -> LabError {
-        LabError::Build { tool: self.name, reason }
+    fn failed(&self, action: &str) -> impl Fn(io::Error) -> LabError {
+        move |error| LabError::refused(format!("build {}", self.name), format!("{action}: {error}"))
     }
 }
 

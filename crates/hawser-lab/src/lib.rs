@@ -13,7 +13,7 @@
 //!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
-//! 3. [`portals`] runs two portals in it; [`wireguard`] builds wireguard-go, and runs it for a contender.
+//! 3. [`portals`] runs two portals in it.
 //! 4. [`demo`] is what `hawser demo` shows; [`hub`] is where hubs are tried, by it and by tests.
 //!
 //! `probe`: scenarios that bring a network or programs of their own.
@@ -50,7 +50,6 @@ pub mod stage;
 mod text;
 pub mod topology;
 mod wait;
-pub mod wireguard;
 pub mod workload;
 
 pub use error::LabError;

@@ -25,22 +25,19 @@ const RIGHT_TIME: &str = "a time above zero: \"250us\", \"10ms\", \"4s\" or \"2m
 /// What is left of a plan's options, and the names of those taken. One owner.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Whose they are, and an error about them.
-    owner: String,
-    error: fn(String, String) -> LabError,
+    /// What is being done with them, and whose they are.
+    action: String,
     left: Table,
     known: Vec<&'static str>,
 }
 
 impl Options {
     pub(crate) fn of_contender(plan: &ContenderPlan) -> Self {
-        let error = |contender, fault| LabError::Option { contender, fault };
-        Self { owner: plan.label.clone(), error, left: plan.options.clone(), known: Vec::new() }
+        Self { action: format!("set up {}", plan.label), left: plan.options.clone(), known: Vec::new() }
     }
 
     pub(crate) fn of_workload(plan: &WorkloadPlan) -> Self {
-        let error = |workload, fault| LabError::Workload { workload, fault };
-        Self { owner: plan.name.clone(), error, left: plan.options.clone(), known: Vec::new() }
+        Self { action: format!("plan workload {}", plan.name), left: plan.options.clone(), known: Vec::new() }
     }
 
     /// Step 2.
@@ -53,7 +50,7 @@ impl Options {
     }
 
     pub(crate) fn fault(&self, fault: impl Into<String>) -> LabError {
-        (self.error)(self.owner.clone(), fault.into())
+        LabError::refused(&self.action, fault)
     }
 
     fn wrong(&self, name: &str, value: &Value, right: &str) -> LabError {
@@ -189,7 +186,7 @@ pub(crate) fn case_count(x: Option<f64>, of: &str, most: u8) -> Result<u8, LabEr
         Some(x) if (1.0..=f64::from(most)).contains(&x) && x.fract() == 0.0 => Ok(x as u8),
         Some(x) => {
             let fault = format!("a case's `x` is its number of {of}, 1 to {most}, not {x}");
-            Err(LabError::Workload { workload: "case".to_owned(), fault })
+            Err(LabError::refused("plan workload case", fault))
         }
     }
 }

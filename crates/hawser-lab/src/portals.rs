@@ -7,12 +7,14 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hawser_config::{PrivateKey, PublicKey};
+use hawser_config::{Keyword, PrivateKey, PublicKey};
 use hawser_portal::api::{Client, PathState, PathStatus, Status};
+use hawser_scion::EndpointAddr;
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
@@ -20,13 +22,12 @@ use crate::cleanup::{self, Folder};
 use crate::error::LabError;
 use crate::process::Process;
 use crate::scenario::TunnelEnd;
+use crate::text::quoted;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 use crate::wait::until;
 
-mod site;
 mod watched;
 
-pub(crate) use site::{Site, any_of, link_section};
 pub(crate) use watched::{Browser, WATCHED};
 
 /// Where the remote portal listens: the port of docs/configuration.md.
@@ -59,10 +60,60 @@ pub struct Portals {
 /// A portal. Starts running; ended on drop.
 #[derive(Debug)]
 pub(crate) struct Portal {
-    name: String,
     pub process: Process,
     /// Where it is asked.
     pub socket: PathBuf,
+}
+
+/// What two portals have between them, and what they join. Plain data.
+pub(crate) struct Site<'a> {
+    /// The remote portal's address.
+    pub endpoint: IpAddr,
+    /// Where it is reached over SCION, too.
+    pub scion: Option<EndpointAddr>,
+    /// The local portal's links: [`link_section`]s.
+    pub links: String,
+    /// How many of their paths are to become active.
+    pub paths: usize,
+    /// What the remote portal listens by.
+    pub transports: Vec<String>,
+    /// The devices' addresses: local, remote.
+    pub tun: [Vec<IpNet>; 2],
+    /// What else is joined: networks behind the local portal, behind the remote one.
+    pub behind: [Vec<IpNet>; 2],
+    /// More sections, of both portals.
+    pub more: &'a str,
+}
+
+impl Site<'_> {
+    /// By UDP alone, with nothing joined but the devices, and no more to say.
+    pub(crate) fn plain(endpoint: IpAddr, links: String, paths: usize) -> Self {
+        let tun = [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]);
+        let (transports, behind) = (vec!["udp".to_owned()], [vec![], vec![]]);
+        Self { endpoint, scion: None, links, paths, transports, tun, behind, more: "" }
+    }
+
+    /// What an end's portal reads, from where `[portal]` has named its files; the other one has this key.
+    fn configuration(&self, end: TunnelEnd, key: &PublicKey) -> String {
+        let scion = self.scion.map(|endpoint| format!(", \"scion://{endpoint}\"")).unwrap_or_default();
+        let at = |address| format!("[\"{}\"{scion}]\n", SocketAddr::new(address, PORT));
+        // A stream may come inside TLS where a link's section says so.
+        let tls = if self.links.contains("tls = true") { "tls = true\n" } else { "" };
+        let listen = || format!("listen = {}transports = {:?}\n{tls}", at(any_of(self.endpoint)), self.transports);
+        let endpoints = || format!("endpoints = {}", at(self.endpoint));
+        let (own, other, peer, listen, links, endpoints) = match end {
+            TunnelEnd::Local => (0, 1, "remote", String::new(), &*self.links, endpoints()),
+            TunnelEnd::Remote => (1, 0, "local", listen(), "", String::new()),
+        };
+        // From the other one is accepted what comes from its device, and from what lies behind it.
+        let hosts = self.tun[other].iter().map(|net| IpNet::from(net.addr()));
+        let allowed = quoted(hosts.chain(self.behind[other].iter().copied()));
+        let (tun, more) = (quoted(&self.tun[own]), self.more);
+        format!(
+            "{listen}\n[tun]\naddresses = [{tun}]\n\n{links}\
+             [[peer]]\nname = \"{peer}\"\npublic_key = \"{key}\"\n{endpoints}allowed_ips = [{allowed}]\n\n{more}\n"
+        )
+    }
 }
 
 impl Portals {
@@ -75,21 +126,19 @@ impl Portals {
         let paths = usize::from(bond.count);
         let links = (0..paths).map(|index| link_section(&bond.interface(index), "udp", "")).collect();
         let behind = [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]);
-        let site = Site { behind, traffic, ..Site::plain(ENDPOINT.into(), links, paths) };
+        let more = format!("[traffic]\n{traffic}");
+        let site = Site { behind, more: &more, ..Site::plain(ENDPOINT.into(), links, paths) };
         Self::join(program, [&bond.local, &bond.remote], &site)
     }
 
     /// All steps, wherever it is: the namespaces of the local portal and of the remote one.
-    ///
-    /// # Errors
-    /// As [`Portals::start`].
     pub(crate) fn join(program: &Path, [local, remote]: [&Namespace; 2], site: &Site<'_>) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let (local_key, remote_key) = (new_key()?, new_key()?);
         let start = |end: TunnelEnd, namespace, own: &PrivateKey, other: &PrivateKey| {
-            configure(folder.path(), end.name(), own, &site.configuration(end, &other.public()))?;
-            Portal::start(program, end.name(), namespace, &folder)
+            configure(folder.path(), end.word(), own, &site.configuration(end, &other.public()))?;
+            Portal::start(program, end.word(), namespace, &folder)
         };
         let remote = start(TunnelEnd::Remote, remote, &remote_key, &local_key)?;
         let local = start(TunnelEnd::Local, local, &local_key, &remote_key)?;
@@ -132,7 +181,7 @@ impl Portals {
     pub(crate) fn start_again(&mut self, end: TunnelEnd, namespace: &Namespace) -> Result<(), LabError> {
         let _making = cleanup::making();
         let portal = if end == TunnelEnd::Local { &mut self.local } else { &mut self.remote };
-        *portal = Portal::start(&self.program, &portal.name, namespace, &self.folder)?;
+        *portal = Portal::start(&self.program, end.word(), namespace, &self.folder)?;
         Ok(())
     }
 }
@@ -143,7 +192,7 @@ impl Portal {
         let [config, socket] = ["toml", "sock"].map(|ending| folder.path().join(format!("{name}.{ending}")));
         let arguments = ["up", "-c", &config.to_string_lossy()];
         let process = Process::start(&format!("{name} portal"), namespace, program, &arguments, folder)?;
-        Ok(Self { name: name.to_owned(), process, socket })
+        Ok(Self { process, socket })
     }
 
     /// What it says; none while it does not answer.
@@ -181,4 +230,43 @@ pub(crate) fn configure(folder: &Path, name: &str, key: &PrivateKey, rest: &str)
 pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(KEY_MODE).open(path)?;
     writeln!(file, "{text}")
+}
+
+/// Every address of a family.
+pub(crate) fn any_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// A link by the interface of its name, with more lines.
+pub(crate) fn link_section(interface: &str, transport: &str, more: &str) -> String {
+    format!("[[link]]\nname = \"{interface}\"\ninterface = \"{interface}\"\ntransport = \"{transport}\"\n{more}\n")
+}
+
+/// What a portal understands of what goes on with `rest` after [`configure`]'s lines.
+#[cfg(test)]
+pub(crate) fn understood(rest: &str) -> hawser_config::Config {
+    let text = format!("[portal]\nprivate_key_file = \"/nowhere/key\"\nsocket = \"/nowhere/socket\"\n{rest}");
+    hawser_config::Config::parse(&text, "portal.toml").unwrap_or_else(|error| panic!("{text}\n{error:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portals_understand_their_configurations() {
+        let key = new_key().expect("randomness").public();
+        let links = "[[link]]\nname = \"link1\"\ninterface = \"link1\"\n\n".to_owned();
+        let site = Site {
+            behind: ["10.1.0.0/24", "10.2.0.0/24"].map(|network| vec![parsed(network)]),
+            more: "[traffic]\ncongestion = \"cubic\"\n[[rule]]\ndscp = \"ef\"\nscheduler = \"redundant\"\n",
+            ..Site::plain([198, 51, 100, 7].into(), links, 1)
+        };
+        for end in [TunnelEnd::Local, TunnelEnd::Remote] {
+            understood(&site.configuration(end, &key));
+        }
+    }
 }

@@ -8,12 +8,11 @@
 //! 1. The network comes up, with the reference implementation's routers. 2. A plain link is put beside it, where asked.
 //! 3. A portal starts on a host of either AS; traffic goes between their tunnel addresses.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
 use hawser_portal::api::PathStatus;
-use hawser_scion::EndpointAddr;
 use hawser_wire::traffic::{Ping, TcpTransfer, Towards};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec};
 
@@ -28,7 +27,7 @@ const PORT: u16 = 31_000;
 /// The plain link, and its addresses: RFC 5737.
 const BESIDE: &str = "beside";
 const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 /// What is to be bonded. Plain data.
 #[derive(Clone, Debug)]
@@ -73,9 +72,10 @@ impl ScionBond {
         let scion_lines = format!("daemon = \"{}\"\npaths = {}\n{}", local.daemon, plan.paths, plan.link);
         let mut links = link_section("eth0", "scion", &scion_lines);
         links += &beside.as_ref().map(|_| link_section(BESIDE, "udp", "")).unwrap_or_default();
-        let scion = Some(EndpointAddr::new(remote.isd_as, SocketAddr::new(remote.address, PORT)));
+        let scion = Some(remote.endpoint(PORT));
         let paths = plan.paths + usize::from(beside.is_some());
-        let site = Site { scion, traffic: plan.traffic, ..Site::plain(FAR.into(), links, paths) };
+        let more = format!("[traffic]\n{}", plan.traffic);
+        let site = Site { scion, more: &more, ..Site::plain(FAR.into(), links, paths) };
         let portals = Portals::join(program, [&local.namespace, &remote.namespace], &site)?;
         Ok(Self { portals, _beside: beside, local, remote, net })
     }
@@ -98,7 +98,7 @@ impl ScionBond {
 }
 
 /// Step 2.
-fn beside(local: &Host, remote: &Host, way: &Direction) -> Result<EmulatedLink, LabError> {
+pub(crate) fn beside(local: &Host, remote: &Host, way: &Direction) -> Result<EmulatedLink, LabError> {
     let [near, far] = [(local, NEAR), (remote, FAR)].map(|(host, address)| end_at(&host.namespace, BESIDE, address));
     Ok(EmulatedLink::new(LinkSpec::symmetric(BESIDE, near, far, way))?)
 }

@@ -12,11 +12,6 @@ pub(crate) fn quoted<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -
 
 /// An error with its causes.
 pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -4,6 +4,10 @@
 //!              ┌──────── link1 ──────── router1 ────────┐
 //!  client ── local ───── link2 ──────── router2 ───── remote ── server
 //!              └──────── …                              ┘
+//!
+//!  sharing:      ┌── link1 (veth) ──┐
+//!         local ─┼── link2 (veth) ──┼─ near ── bottleneck (emulated) ── far ── up0 (veth) ── remote
+//!                └── …              ┘
 //! ```
 //!
 //! 1. Namespaces; the two LANs (veth); forwarding.
@@ -23,8 +27,6 @@ use ipnet::{IpNet, Ipv4Net};
 use crate::cleanup;
 use crate::error::LabError;
 
-mod shared;
-
 /// Prefix length of every network here.
 const NETWORK: u8 = 24;
 /// An Ethernet packet. Source: RFC 894.
@@ -33,6 +35,11 @@ const MTU: u32 = 1500;
 const LAN: &str = "lan0";
 /// The router's interface towards the remote portal.
 const UPLINK: &str = "up0";
+/// The bottleneck's interface at either router.
+const BOTTLENECK: &str = "narrow0";
+/// The number of its network, and of the one behind it, among the uplinks: links have others.
+const BOTTLENECK_NUMBER: u8 = 250;
+const UPLINK_NUMBER: u8 = 251;
 /// The port of the transfers.
 pub(crate) const TRANSFER_PORT: u16 = 5001;
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
@@ -105,7 +112,27 @@ impl Bond {
     pub fn sharing(links: u8, up: &Direction, down: &Direction) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let mut bond = Self::hosts()?;
-        shared::add(&mut bond, links, up, down)?;
+        let (near, far) = (router("near")?, router("far")?);
+        for number in 1..=links {
+            let (name, network) = (link_name(number), [link_network(number)]);
+            veth(&end(&bond.local, &name, network, HOST), &end(&near, &name, network, GATEWAY), MTU)?;
+            bond.local.set_plain_packets(&name)?;
+            near.set_plain_packets(&name)?;
+            bond.route_link(number)?;
+        }
+        let (narrow, uplink) = (uplink_network(BOTTLENECK_NUMBER), uplink_network(UPLINK_NUMBER));
+        let (a, b) = (end(&near, BOTTLENECK, [narrow], HOST), end(&far, BOTTLENECK, [narrow], GATEWAY));
+        let spec = LinkSpec { b_to_a: down.clone(), ..LinkSpec::symmetric(BOTTLENECK, a, b, up) };
+        bond.links.push(EmulatedLink::new(spec)?);
+        veth(&end(&far, UPLINK, [uplink], GATEWAY), &end(&bond.remote, UPLINK, [uplink], HOST), MTU)?;
+        route_there(&near, address(narrow, GATEWAY), address(link_network(1), HOST))?;
+        route_there(&far, address(uplink, HOST), address(narrow, HOST))?;
+        for network in (1..=links).map(link_network) {
+            far.add_route(network.into(), Some(address(narrow, HOST).into()), None)?;
+            bond.remote.add_route(network.into(), Some(address(uplink, GATEWAY).into()), None)?;
+        }
+        bond.remote.add_route(PLAIN_CLIENT_NETWORK.into(), Some(address(uplink, GATEWAY).into()), None)?;
+        bond.routers.extend([near, far]);
         Ok(bond)
     }
 
@@ -129,18 +156,14 @@ impl Bond {
 
     /// Step 2.
     fn add_emulated(&mut self, number: u8, [up, down]: &[Direction; 2]) -> Result<(), LabError> {
-        let router = Namespace::new("router")?;
-        router.set_forwarding(true)?;
+        let router = router("router")?;
         let (name, near, far) = (link_name(number), link_network(number), uplink_network(number));
         let (a, b) = (end(&self.local, &name, [near], HOST), end(&router, &name, [near], GATEWAY));
         let spec = LinkSpec { b_to_a: down.clone(), ..LinkSpec::symmetric(&name, a, b, up) };
         self.links.push(EmulatedLink::new(spec)?);
         veth(&end(&router, UPLINK, [far], GATEWAY), &end(&self.remote, &name, [far], HOST), MTU)?;
-        let (remote, home, back) = (address(far, HOST), address(near, HOST), Some(address(far, GATEWAY).into()));
-        for network in [Ipv4Net::from(ENDPOINT), PLAIN_SERVER_NETWORK] {
-            router.add_route(network.into(), Some(remote.into()), None)?;
-        }
-        router.add_route(PLAIN_CLIENT_NETWORK.into(), Some(home.into()), None)?;
+        route_there(&router, address(far, HOST), address(near, HOST))?;
+        let back = Some(address(far, GATEWAY).into());
         self.remote.add_route(near.into(), back, None)?;
         if number == 1 {
             self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), back, None)?;
@@ -186,6 +209,20 @@ impl Bond {
         let destination = IpAddr::V4(address(SERVER_NETWORK, HOST));
         Ping { from: self.client.clone(), destination, interval, duration }
     }
+}
+
+fn router(name: &str) -> Result<Namespace, LabError> {
+    let router = Namespace::new(name)?;
+    router.set_forwarding(true)?;
+    Ok(router)
+}
+
+/// Step 3: a router's next hop towards the endpoint and the server's plain network, and towards the client's.
+fn route_there(router: &Namespace, there: Ipv4Addr, back: Ipv4Addr) -> Result<(), LabError> {
+    for (network, next) in [(ENDPOINT.into(), there), (PLAIN_SERVER_NETWORK, there), (PLAIN_CLIENT_NETWORK, back)] {
+        router.add_route(network.into(), Some(next.into()), None)?;
+    }
+    Ok(())
 }
 
 /// A CUBIC transfer between two ends, of which the first is the client's or the local one.

@@ -49,7 +49,7 @@ pub enum Load {
 
 impl Load {
     /// The hosts' last bytes, and whether they download.
-    fn ways(self) -> &'static [(u8, bool)] {
+    pub fn ways(self) -> &'static [(u8, bool)] {
         match self {
             Load::Idle => &[],
             Load::Down => &[(10, true)],

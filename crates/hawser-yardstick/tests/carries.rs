@@ -1,10 +1,10 @@
 //! Two yardsticks carry a stream and a ping. Needs root.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_wire::traffic::{Ping, TcpTransfer};
 use hawser_wire::{End, Namespace, veth};
 
 /// Outside addresses of both, and inside ones.
@@ -66,14 +66,8 @@ fn a_stream_and_a_ping_cross_with_either_cipher() {
         let _both = [start(&namespaces, 0, cipher, "one"), start(&namespaces, 1, cipher, "one")];
         let report = ping(&namespaces).run().expect("it runs");
         assert!(report.lost() <= 2, "{} echoes lost with {cipher}", report.lost());
-        let stream = TcpTransfer {
-            from: namespaces[0].clone(),
-            to: namespaces[1].clone(),
-            destination: SocketAddr::new(INNER[1].parse().expect("an address"), 5001),
-            source: None,
-            congestion: Congestion::Cubic,
-            duration: ms(1500),
-        };
+        let [from, to] = INNER.map(|address| address.parse::<IpAddr>().expect("an address"));
+        let stream = TcpTransfer::cubic((&namespaces[0], from), (&namespaces[1], (to, 5001).into()), ms(1500));
         let got = stream.run().expect("it runs");
         let rate = got.mbps_between(got.start() + ms(500), got.start() + ms(1500));
         assert!(rate > LEAST_MBPS, "{rate} Mbit/s with {cipher}");

@@ -8,7 +8,7 @@ mod measured;
 
 use std::time::Duration;
 
-use ground::{Ground, HOUSEKEEPING, Shape};
+use ground::{Ground, HOUSEKEEPING, IPV6};
 use hawser_lab::LabError;
 use measured::measured;
 
@@ -22,24 +22,21 @@ mod alone {
     #[test]
     fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
         let table = [
-            (Shape::default(), ""),
-            (Shape { lan: true, ..Shape::default() }, "transport = \"tcp\"\ntcp-congestion = \"cubic\""),
-            (
-                Shape { ipv6: true, ..Shape::default() },
-                "transport = { eth = \"ip\" }\nscheduler = \"weighted\"\ncongestion = \"cubic\"",
-            ),
-            (Shape { nat: true, ..Shape::default() }, "congestion = \"olia\""),
-            (Shape { server_links: true, ..Shape::default() }, "fec = \"auto\"\nprotection = \"authenticate\""),
+            ("", ""),
+            ("lan = true", "transport = \"tcp\"\ntcp-congestion = \"cubic\""),
+            (IPV6, "transport = { eth = \"ip\" }\nscheduler = \"weighted\"\ncongestion = \"cubic\""),
+            ("nat = true", "congestion = \"olia\""),
+            ("server-links = true", "fec = \"auto\"\nprotection = \"authenticate\""),
         ];
-        for (shape, options) in &table {
+        for (network, options) in table {
             measured(|| {
-                let ground = Ground::new(shape, &[("wifi", 20.0), ("eth", 20.0)]);
+                let ground = Ground::new(network, &[("wifi", 20.0), ("eth", 20.0)]);
                 let contest = ground.up("hawser", options);
                 let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
                 assert_eq!(roles, ["local", "remote"]);
                 contest.assert_both_ways();
                 let mbps = contest.rate(TRANSFER);
-                assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {shape:?}");
+                assert!(mbps > 22.0, "{mbps} Mbit/s over two links of 20, {options:?}: {network}");
                 contest.down();
             });
         }
@@ -51,13 +48,13 @@ const MTU_PROBES: u64 = 2_900;
 
 #[test]
 fn a_link_that_is_absent_at_first_joins_when_it_comes() {
-    let shape = Shape { absent: vec!["eth"], ..Shape::default() };
-    let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+    let ground = Ground::new("", &[("wifi", 20.0), ("eth", 20.0)]);
+    let eth = ground.stage.index("eth").expect("it is a link");
+    ground.stage.cut(eth).expect("it is not there at first");
     let contest = ground.up("hawser", "links = { eth = { weight = 2 } }");
     contest.assert_both_ways();
     let before = contest.carried("eth");
     assert!(before < HOUSEKEEPING);
-    let eth = ground.stage.index("eth").expect("it is a link");
     ground.stage.restore(eth).expect("it comes");
     contest.await_carried("eth", before + MTU_PROBES);
     // The stage had the link down before.
@@ -67,8 +64,8 @@ fn a_link_that_is_absent_at_first_joins_when_it_comes() {
 
 #[test]
 fn metrics_of_links_are_hawsers() {
-    let shape = Shape { metrics: vec![0, 1], ..Shape::default() };
-    let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+    let link = |name, metric| format!("{{ name = \"{name}\", rate = \"20M\", delay = \"5ms\", metric = {metric} }}");
+    let ground = Ground::new(&format!("link = [{}, {}]", link("wifi", 0), link("eth", 1)), &[]);
     let contest = ground.up("hawser", "");
     contest.assert_both_ways();
     assert!(contest.carried("wifi") > 10 * contest.carried("eth"), "the second link waits for the first to fail");
@@ -77,7 +74,7 @@ fn metrics_of_links_are_hawsers() {
 
 #[test]
 fn portals_that_refuse_their_configuration_say_why() {
-    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0)]);
+    let ground = Ground::new("", &[("wifi", 20.0)]);
     let before = ground.state();
     let error = ground.refused("hawser", "scheduler = \"fastest\"");
     assert!(matches!(error, LabError::Process { .. }), "{error}");

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use etherparse::{SlicedPacket, TransportSlice};
 use hawser_core::handshake::{Identity, Initiator, Psk, PublicKey};
 use hawser_core::units::Random;
 use hawser_core::wire::handshake::HandshakeIndex;
@@ -36,11 +37,8 @@ const KINDS: [u8; 4] = [0x10, 0x20, 0x30, 0x40];
 const INTERFACE: &str = "hostile0";
 const PORTAL: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 2);
-/// IPv4 in an Ethernet frame (RFC 894), an IPv4 header without options, UDP's, and UDP's protocol number.
+/// IPv4 in an Ethernet frame (RFC 894).
 const ETHERTYPE_IPV4: u16 = 0x0800;
-const IPV4_HEADER: usize = 20;
-const UDP_HEADER: usize = 8;
-const UDP: u8 = 17;
 
 /// Begins an attack on the portal at this address of a namespace, which has this public key. It must have traffic to be
 /// recorded.
@@ -76,9 +74,8 @@ fn record(remote: &Namespace) -> Result<Vec<Vec<u8>>, LabError> {
 
 /// The payload of a UDP packet to the portal's port.
 fn datagram(packet: &[u8]) -> Option<&[u8]> {
-    let headers = IPV4_HEADER + UDP_HEADER;
-    let is_udp = packet.len() > headers && packet[0] == 0x45 && packet[9] == UDP;
-    (is_udp && packet[22..24] == PORT.to_be_bytes()).then(|| &packet[headers..])
+    let Some(TransportSlice::Udp(udp)) = SlicedPacket::from_ip(packet).ok()?.transport else { return None };
+    (udp.destination_port() == PORT && !udp.payload().is_empty()).then(|| udp.payload())
 }
 
 /// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
@@ -133,6 +130,8 @@ impl Arsenal for PortalArsenal {
 
 #[cfg(test)]
 mod tests {
+    use etherparse::PacketBuilder;
+
     use super::*;
 
     #[test]
@@ -156,12 +155,12 @@ mod tests {
 
     #[test]
     fn only_datagrams_to_the_portal_are_recorded() {
-        let mut packet = vec![0; 40];
-        (packet[0], packet[9]) = (0x45, UDP);
-        packet[22..24].copy_from_slice(&PORT.to_be_bytes());
-        assert_eq!(datagram(&packet), Some([0; 12].as_slice()));
-        assert_eq!(datagram(&packet[..28]), None, "empty");
-        packet[23] ^= 1;
-        assert_eq!(datagram(&packet), None, "another port");
+        let full: &[u8] = &[7; 12];
+        for (port, payload, recorded) in [(PORT, full, Some(full)), (PORT, &full[..0], None), (PORT ^ 1, full, None)] {
+            let mut packet = Vec::new();
+            let udp = PacketBuilder::ipv4([10, 66, 0, 2], [10, 66, 0, 1], 64).udp(40_000, port);
+            udp.write(&mut packet, payload).expect("memory takes everything");
+            assert_eq!(datagram(&packet), recorded);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! [`ShimArsenal`] writes one after the other, each within a SCION packet of the stranger's own AS.
 
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::Ipv6Addr;
 
 use etherparse::PacketBuilder;
 use hawser_core::units::Random;
@@ -14,7 +14,6 @@ use hawser_sim::random::Seeded;
 
 use super::Arsenal;
 use crate::error::LabError;
-use crate::localnet::Host;
 
 /// The stranger's port, which its SCION end names too.
 pub(crate) const PORT: u16 = 31_600;
@@ -48,10 +47,9 @@ pub(crate) struct ShimArsenal {
 }
 
 impl ShimArsenal {
-    /// Of a stranger at a host, against a shim of the same AS; in the name of another one, too.
-    pub fn new(stranger: &Host, target: ShimEnd, other: ShimEnd) -> Result<Self, LabError> {
+    /// Of a stranger, against a shim of the same AS; in the name of another one, too.
+    pub fn new(own: EndpointAddr, target: ShimEnd, other: ShimEnd) -> Result<Self, LabError> {
         let failed = |error: String| LabError::system("make hostile datagrams", io::Error::other(error));
-        let own = EndpointAddr::new(stranger.isd_as, SocketAddr::new(stranger.address, PORT));
         let own_end = ShimEnd::new(own).map_err(|error: NoSurrogate| failed(error.to_string()))?;
         let template = Template::new(own, target.endpoint(), &Dataplane::Empty, FlowId::default());
         let egress = InterfaceIndex::egresses(1).next().unwrap_or(InterfaceIndex::INGRESS);
@@ -125,7 +123,6 @@ mod tests {
 
     use hawser_scion::packet::{Upper, parse};
     use hawser_shim::mptcp::Segment;
-    use hawser_wire::Namespace;
 
     use super::*;
 
@@ -134,16 +131,9 @@ mod tests {
 
     fn arsenal() -> ShimArsenal {
         let end = |text: &str| ShimEnd::new(text.parse().expect("an endpoint")).expect("an IPv4 host");
-        let namespace = Namespace::new("stranger").expect("this test needs root: it makes a network namespace");
-        let stranger = Host {
-            isd_as: "2-ff00:0:210".parse().expect("an AS"),
-            number: 2,
-            namespace,
-            address: [10, 210, 0, 11].into(),
-            daemon: ([127, 0, 0, 1], 30_255).into(),
-        };
+        let stranger = "2-ff00:0:210,10.210.0.11:31600".parse().expect("an endpoint");
         let (target, other) = (end("2-ff00:0:210,10.210.0.10:31000"), end("1-ff00:0:110,10.110.0.10:31000"));
-        ShimArsenal::new(&stranger, target, other).expect("it is made")
+        ShimArsenal::new(stranger, target, other).expect("it is made")
     }
 
     #[test]

@@ -5,12 +5,12 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Parser;
-use hawser_lab::scenario::{self, Case, Scenario};
+use hawser_lab::cleanup;
+use hawser_lab::scenario::{self, Scenario};
 use hawser_lab::stage::Stage;
-use hawser_lab::{LabError, cleanup};
 
 /// Build the network of every case of the scenarios (needs root)
 #[derive(Debug, Parser)]
@@ -41,22 +41,17 @@ impl Arguments {
         for scenario in scenario::all()?.iter().filter(|scenario| wanted(scenario)) {
             for case in &scenario.cases {
                 let name = format!("{} {}", scenario.name, case.name);
-                match built(scenario, case) {
-                    Ok(took) => println!("{name:<48} {} links, {:.1} s", case.links.len(), took.as_secs_f64()),
+                let start = Instant::now();
+                let said = match Stage::build(&scenario.network, case, scenario.repeat.seed).map(drop) {
+                    Ok(()) => format!("{} links, {:.1} s", case.links.len(), start.elapsed().as_secs_f64()),
                     Err(error) => {
                         failed += 1;
-                        println!("{name:<48} {error}");
+                        error.to_string()
                     }
-                }
+                };
+                println!("{name:<48} {said}");
             }
         }
         Ok(failed)
     }
-}
-
-/// Step 2: how long it took.
-fn built(scenario: &Scenario, case: &Case) -> Result<Duration, LabError> {
-    let start = Instant::now();
-    Stage::build(&scenario.network, case, scenario.repeat.seed)?;
-    Ok(start.elapsed())
 }

@@ -13,32 +13,22 @@ use hawser_wire::Namespace;
 use toml::{Table, Value};
 
 use super::links::{Choice, device, has_lan, tun_ends};
-use super::{Contender, ContenderPlan, LabError, Offer, Options, Program, Programs, Stage, Transport};
+use super::{Contender, ContenderPlan, Down, LabError, Offer, Options, Program, Programs, Stage, Transport};
 use crate::portals::{Browser, Portals, Site, WATCHED, link_section};
 use crate::scenario::TunnelEnd;
 
-/// What a link's path is carried by unless told.
-const DEFAULT_TRANSPORT: &str = "udp";
 /// Options that are keys of `[traffic]`, with an underscore for a hyphen.
 const TRAFFIC: [&str; 5] = ["scheduler", "congestion", "tcp-congestion", "protection", "cipher"];
-/// What `fec` may be. Source: docs/configuration.md, `[[rule]]`.
-const FEC: [&str; 2] = ["off", "auto"];
 /// What `watched` may be: who looks at the local portal has its browser on this machine, or on another.
 const WATCHERS: [(&str, Option<Browser>); 3] =
     [("off", None), ("here", Some(Browser::Here)), ("elsewhere", Some(Browser::Elsewhere))];
-
-/// Two portals. Down at first; one owner.
-#[derive(Debug)]
-struct Hawser {
-    settings: Settings,
-    portals: Option<Arc<Running>>,
-}
 
 /// The portals at work, and where. Shared with what happens to them, until the contender goes down; ended on drop.
 #[derive(Debug)]
 pub struct Running {
     portals: Mutex<Option<Portals>>,
-    remote_key: [u8; 32],
+    /// The remote one's public key.
+    pub(crate) remote_key: [u8; 32],
     /// Local, remote.
     hosts: [Namespace; 2],
 }
@@ -51,11 +41,6 @@ impl Running {
         self.lock().as_mut().map_or(Ok(()), |portals| portals.start_again(end, host))
     }
 
-    /// The remote one's public key.
-    pub(crate) fn remote_key(&self) -> [u8; 32] {
-        self.remote_key
-    }
-
     /// What both say: local, remote; none of one that does not answer.
     pub(crate) fn statuses(&self) -> [Option<Status>; 2] {
         self.lock().as_ref().map_or([None, None], Portals::statuses)
@@ -66,9 +51,9 @@ impl Running {
     }
 }
 
-/// What the options say. Plain data.
+/// What the options say of two portals. Plain data.
 #[derive(Debug)]
-struct Settings {
+struct Hawser {
     /// This executable, or another.
     program: PathBuf,
     /// The only link it goes by, where it is not all of them.
@@ -77,8 +62,6 @@ struct Settings {
     transport: Option<Value>,
     /// More keys of links, by their names.
     links: Table,
-    /// Lines of `[traffic]`.
-    traffic: String,
     /// More sections, of both portals.
     more: String,
     /// Where the browser is whose page, beside a terminal and a scraper, looks at the local portal; none where nobody
@@ -86,11 +69,12 @@ struct Settings {
     watched: Option<Browser>,
 }
 
-pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Hawser { settings: Settings::parse(plan, programs)?, portals: None }))
+pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Contender, LabError> {
+    let hawser = Hawser::parse(plan, programs)?;
+    Ok(Box::new(move |stage: &Stage| hawser.up(stage)))
 }
 
-impl Settings {
+impl Hawser {
     /// Step 1.
     fn parse(plan: &ContenderPlan, programs: &Programs) -> Result<Self, LabError> {
         let mut options = Options::of_contender(plan);
@@ -101,14 +85,14 @@ impl Settings {
             return Err(options.fault("transport is neither a string nor a table of links"));
         }
         let links = options.table("links")?;
-        let mut traffic = String::new();
+        let mut more = "[traffic]\n".to_owned();
         for option in TRAFFIC {
             if let Some(value) = options.string(option)? {
-                traffic += &format!("{} = {}\n", option.replace('-', "_"), Value::String(value));
+                more += &format!("{} = {}\n", option.replace('-', "_"), Value::String(value));
             }
         }
-        let mut more = options.string("config")?.unwrap_or_default();
-        if options.word("fec", &FEC)? == "auto" {
+        more += &options.string("config")?.unwrap_or_default();
+        if options.word("fec", &["off", "auto"])? == "auto" {
             more += "\n[[rule]]\nfec = \"auto\"\n";
         }
         let watched = options.choice("watched", &WATCHERS, None)?;
@@ -116,7 +100,7 @@ impl Settings {
             more += WATCHED;
         }
         options.finish()?;
-        Ok(Self { program, choice, transport, links, traffic, more, watched })
+        Ok(Self { program, choice, transport, links, more, watched })
     }
 
     /// The links it goes by, by their places.
@@ -128,12 +112,11 @@ impl Settings {
     }
 
     fn transport(&self, link: &str) -> &str {
-        let named = match &self.transport {
-            Some(Value::String(all)) => Some(all.as_str()),
-            Some(Value::Table(some)) => some.get(link).and_then(Value::as_str),
-            _ => None,
-        };
-        named.unwrap_or(DEFAULT_TRANSPORT)
+        match &self.transport {
+            Some(Value::String(all)) => all,
+            Some(Value::Table(some)) => some.get(link).and_then(Value::as_str).unwrap_or("udp"),
+            _ => "udp",
+        }
     }
 
     /// A section for each link.
@@ -143,7 +126,7 @@ impl Settings {
             let mut lines = format!("metric = {metric}\n");
             if let Some(more) = self.links.get(link) {
                 let fault = |error| format!("links.{link} is no table of keys: {error}");
-                let option = |error| LabError::Option { contender: self.choice.contender.clone(), fault: fault(error) };
+                let option = |error| LabError::refused(format!("set up {}", self.choice.contender), fault(error));
                 lines += &toml::to_string(more).map_err(option)?;
             }
             sections += &link_section(link, self.transport(link), &lines);
@@ -156,34 +139,30 @@ impl Settings {
         }
         Ok(sections)
     }
-}
 
-impl Contender for Hawser {
-    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
-        let program = &self.settings.program;
+    /// Steps 2 and 3.
+    fn up(&self, stage: &Stage) -> Result<(Offer, Down), LabError> {
+        let program = &self.program;
         if !program.exists() {
             return Err(LabError::missing(program.display().to_string(), "cargo build --release -p hawser"));
         }
-        let places = self.settings.places(stage)?;
+        let places = self.places(stage)?;
         let link = |place: &usize| (stage.links[*place].name.as_str(), stage.links[*place].metric);
         let links: Vec<_> = places.iter().map(link).collect();
-        let mut transports: Vec<_> = links.iter().map(|(name, _)| self.settings.transport(name).to_owned()).collect();
+        let mut transports: Vec<_> = links.iter().map(|(name, _)| self.transport(name).to_owned()).collect();
         transports.sort();
         transports.dedup();
         let behind = |address: IpAddr| if has_lan(stage) { vec![address.into()] } else { Vec::new() };
+        let up = places.iter().filter(|place| stage.is_up(**place)).count();
         let site = Site {
-            endpoint: stage.endpoint,
-            scion: None,
-            links: self.settings.sections(&links)?,
-            paths: places.iter().filter(|place| stage.is_up(**place)).count(),
             transports,
             tun: [0, 1].map(|end| device(end).to_vec()),
             behind: [behind(stage.hosts.client), behind(stage.hosts.server)],
-            traffic: &self.settings.traffic,
-            more: &self.settings.more,
+            more: &self.more,
+            ..Site::plain(stage.endpoint, self.sections(&links)?, up)
         };
         let mut portals = Portals::join(program, [&stage.local, &stage.remote], &site)?;
-        if let Some(browser) = self.settings.watched {
+        if let Some(browser) = self.watched {
             portals.watch(&stage.local, browser)?;
         }
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
@@ -191,15 +170,15 @@ impl Contender for Hawser {
         let hosts = [stage.local.clone(), stage.remote.clone()];
         let running =
             Arc::new(Running { remote_key: *portals.remote_key.as_bytes(), portals: Mutex::new(Some(portals)), hosts });
-        self.portals = Some(Arc::clone(&running));
         let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
-        Ok(Offer { ends, socket: Transport::Tcp, programs, portals: Some(running) })
-    }
-
-    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
-        // Whoever shares them. Told to end, they undo what they set.
-        drop(self.portals.take().and_then(|running| running.lock().take()));
-        Ok(())
+        let offer = Offer { ends, socket: Transport::Tcp, programs, portals: Some(Arc::clone(&running)) };
+        let down: Down = Box::new(move |_: &Stage| {
+            // Whoever shares them. Told to end, they undo what they set.
+            let portals = running.lock().take();
+            drop(portals);
+            Ok(())
+        });
+        Ok((offer, down))
     }
 }
 
@@ -208,8 +187,8 @@ mod tests {
     use super::*;
     use crate::contender::tests::{plan, programs};
 
-    fn settings(options: &str) -> Settings {
-        Settings::parse(&plan("hawser", options), &programs()).expect("understood")
+    fn settings(options: &str) -> Hawser {
+        Hawser::parse(&plan("hawser", options), &programs()).expect("understood")
     }
 
     #[test]
@@ -218,8 +197,10 @@ mod tests {
             "transport = { wifi = \"tcp\" }\nscheduler = \"redundant\"\ntcp-congestion = \"cubic\"\nfec = \"auto\"\n\
              config = \"[gateway]\"\n[links.wifi]\ntls = true",
         );
-        assert_eq!(settings.traffic, "scheduler = \"redundant\"\ntcp_congestion = \"cubic\"\n");
-        assert_eq!(settings.more, "[gateway]\n[[rule]]\nfec = \"auto\"\n");
+        assert_eq!(
+            settings.more,
+            "[traffic]\nscheduler = \"redundant\"\ntcp_congestion = \"cubic\"\n[gateway]\n[[rule]]\nfec = \"auto\"\n"
+        );
         let sections = settings.sections(&[("wifi", 1), ("eth", 0)]).expect("all links are there");
         assert_eq!(
             sections,

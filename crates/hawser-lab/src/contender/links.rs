@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hawser_wire::{Rate, Way};
+use hawser_wire::Way;
 use ipnet::IpNet;
 
 use super::undo::Undo;
@@ -10,33 +10,25 @@ use super::{ContenderPlan, Ends, LabError, Options, Stage};
 use crate::scenario::Family;
 use crate::stage::StageLink;
 
-/// A rate for a link without one: above all others.
-const UNSHAPED: u64 = u64::MAX;
 /// Before every rule of a stage. Source: ip-rule(8).
 const STEERING_PREFERENCE: u32 = 10;
-
-/// Addresses of tunnels' devices, local and remote, and the lengths of their networks.
-const TUN_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 2), Ipv4Addr::new(10, 77, 0, 1)];
-const TUN_V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)];
-const PREFIX_V4: u8 = 24;
-const PREFIX_V6: u8 = 64;
 
 /// Whether client and server are hosts of their own behind the tunnel's ends.
 pub(super) fn has_lan(stage: &Stage) -> bool {
     stage.client.name() != stage.local.name()
 }
 
-/// Addresses of a device of either family, with their networks: the local end's 0, the remote one's 1.
+/// Addresses of a tunnel's device of either family, with their networks: the local end's 0, the remote one's 1.
 pub(super) fn device(end: usize) -> [IpNet; 2] {
-    [IpNet::new_assert(TUN_V4[end].into(), PREFIX_V4), IpNet::new_assert(TUN_V6[end].into(), PREFIX_V6)]
+    let host: u8 = [2, 1][end];
+    let v6 = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, host.into());
+    [IpNet::new_assert(Ipv4Addr::new(10, 77, 0, host).into(), 24), IpNet::new_assert(v6.into(), 64)]
 }
 
 /// Where a tunnel's ends are reached: their devices' own addresses.
 pub(super) fn tun_ends(inner: Family) -> Ends {
-    match inner {
-        Family::V4 => Ends { client: TUN_V4[0].into(), server: TUN_V4[1].into() },
-        Family::V6 => Ends { client: TUN_V6[0].into(), server: TUN_V6[1].into() },
-    }
+    let [client, server] = [0, 1].map(|end| device(end)[usize::from(inner == Family::V6)].addr());
+    Ends { client, server }
 }
 
 /// The link that a contender goes by. Plain data.
@@ -62,20 +54,21 @@ impl Choice {
             // The first of equal ones: max_by_key would give the last.
             None => {
                 let both = |&link: &usize| {
-                    let [up, down] = rates(&stage.links[link]);
-                    up.unwrap_or(UNSHAPED).saturating_add(down.unwrap_or(UNSHAPED))
+                    // A link without a rate is above all others.
+                    let [up, down] = rates(&stage.links[link]).map(|rate| rate.unwrap_or(u64::MAX));
+                    up.saturating_add(down)
                 };
                 let best = links_up(stage).into_iter().rev().max_by_key(both);
                 (best, format!("none of these links is up: {}", names()))
             }
         };
-        found.ok_or_else(|| LabError::Option { contender: self.contender.clone(), fault })
+        found.ok_or_else(|| LabError::refused(format!("set up {}", self.contender), fault))
     }
 }
 
-/// Bits a second, up and down, where a link is shaped; of a recording its mean.
+/// Bytes a second, up and down, where a link is shaped; of a recording its mean.
 pub(super) fn rates(link: &StageLink) -> [Option<u64>; 2] {
-    Way::BOTH.map(|way| link.link.settings(way).mean_rate().map(Rate::bits_per_second))
+    Way::BOTH.map(|way| link.link.settings(way).mean_rate().map(|rate| rate.bits_per_second() / 8))
 }
 
 /// The links that are up, by their places.

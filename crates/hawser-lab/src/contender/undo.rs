@@ -5,10 +5,7 @@
 //!    error.
 //! 3. Dropped before that, after a step failed, it does the same and only warns.
 
-use std::net::IpAddr;
-
 use hawser_wire::Namespace;
-use serde::Deserialize;
 
 use super::LabError;
 
@@ -28,24 +25,18 @@ pub(super) struct Undo(Vec<Box<dyn FnOnce() -> Result<(), LabError> + Send>>);
 
 impl Undo {
     /// Step 1, with the same words but `add` for the opposite `del`.
-    ///
-    /// # Errors
-    /// Where `ip` refuses, or is not there.
     pub(super) fn ip_add(&mut self, namespace: &Namespace, words: &str) -> Result<(), LabError> {
         ip(namespace, words)?;
         let opposite = words.split_whitespace().map(|word| if word == "add" { "del" } else { word });
         let (namespace, opposite) = (namespace.clone(), opposite.collect::<Vec<_>>().join(" "));
         self.push(move || match ip(&namespace, &opposite) {
             Err(LabError::Refused { said, .. }) if GONE.iter().any(|gone| said.contains(gone)) => Ok(()),
-            done => done.map(drop),
+            done => done,
         });
         Ok(())
     }
 
     /// Step 1, for a sysctl below /proc/sys/net.
-    ///
-    /// # Errors
-    /// Where there is no such sysctl, or it refuses the value.
     pub(super) fn sysctl(&mut self, namespace: &Namespace, key: &str, value: &str) -> Result<(), LabError> {
         let before = namespace.sysctl(key)?;
         namespace.set_sysctl(key, value)?;
@@ -59,10 +50,7 @@ impl Undo {
         self.0.push(Box::new(opposite));
     }
 
-    /// Step 2.
-    ///
-    /// # Errors
-    /// The first that failed, after all were tried.
+    /// Step 2; its error is the first that failed, after all were tried.
     pub(super) fn undo(&mut self) -> Result<(), LabError> {
         let mut first = Ok(());
         while let Some(opposite) = self.0.pop() {
@@ -81,40 +69,13 @@ impl Drop for Undo {
     }
 }
 
-/// What `ip -json` says of an interface. Plain data.
-#[derive(Debug, Deserialize)]
-pub(super) struct Interface {
-    #[serde(default)]
-    pub ifindex: u32,
-    #[serde(default)]
-    pub ifname: String,
-    #[serde(default)]
-    pub addr_info: Vec<Address>,
-}
-
-/// What it says of an address. Plain data.
-#[derive(Debug, Deserialize)]
-pub(super) struct Address {
-    pub local: Option<IpAddr>,
-    pub scope: String,
-}
-
-/// A namespace's interfaces, as `ip` tells of its links or addresses.
-pub(super) fn interfaces(namespace: &Namespace, object: &str, command: &str) -> Result<Vec<Interface>, LabError> {
-    let said = ip(namespace, &format!("-json {object} {command}"))?;
-    serde_json::from_str(&said).map_err(|error| LabError::system(format!("understand ip -json {object}"), error))
-}
-
-/// Runs `ip` with these words in a namespace, and gives its standard output.
-///
-/// # Errors
-/// [`LabError::Refused`] with what it said.
-pub(super) fn ip(namespace: &Namespace, words: &str) -> Result<String, LabError> {
+/// Runs `ip` with these words in a namespace; [`LabError::Refused`] with what it said.
+fn ip(namespace: &Namespace, words: &str) -> Result<(), LabError> {
     let action = format!("ip {words} in {}", namespace.name());
     let output = namespace.command("ip").args(words.split_whitespace()).output();
     let output = output.map_err(|error| LabError::program(&*action, error, ["ip", "apt-get install iproute2"]))?;
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(());
     }
     Err(LabError::Refused { action, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
 }

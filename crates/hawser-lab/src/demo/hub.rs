@@ -17,13 +17,14 @@ use hawser_wire::traffic::{Ping, Towards};
 use hawser_wire::{Moment, Namespace};
 use serde::Serialize;
 
-use super::figures::{rounded, table};
+use super::{rounded, table};
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
 use crate::hub::{Configurations, Network, SERVER, SITES, Site, follow, upward};
 use crate::portals::{Portal, active};
 use crate::topology::{TRANSFER_PORT, cubic};
 use crate::wait::until;
+use crate::workload::millis;
 
 /// The members, as the site calls them, and the site.
 const MEMBERS: [&str; 2] = ["zurich", "geneva"];
@@ -127,7 +128,7 @@ fn play(
         gap_ms: rounded(millis(received.longest_gap(kill, end))),
         before_mbps: rounded(received.mbps_between(start + WARM_UP, kill)),
         after_mbps: rounded(received.mbps_between(kill + SETTLED, end)),
-        pings_lost: ping.sent.len() - ping.echoes.len(),
+        pings_lost: ping.lost(),
         pings: ping.sent.len(),
         client_before,
         client_after,
@@ -179,7 +180,7 @@ fn has_role(peer: &PeerStatus, role: &str) -> bool {
 fn client_of(server: &Namespace) -> Result<SocketAddr, LabError> {
     let read = || fs::read_to_string("/proc/thread-self/net/tcp");
     let table = server.run(read)?.map_err(|error| LabError::system("list connections of the server", error))?;
-    let no_client = || LabError::NoFigure { figure: "client", reason: "the server has no connection".to_owned() };
+    let no_client = || LabError::refused("measure client", "the server has no connection".to_owned());
     client(&table, TRANSFER_PORT).ok_or_else(no_client)
 }
 
@@ -193,12 +194,7 @@ fn client(table: &str, port: u16) -> Option<SocketAddr> {
     Some(SocketAddr::new(Ipv4Addr::from(address.to_le_bytes()).into(), u16::from_str_radix(port, 16).ok()?))
 }
 
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
 impl fmt::Display for HubFigures {
-    /// The table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { killed, owner, gap_ms, before_mbps, after_mbps, pings_lost, pings, client_before, client_after } =
             self;

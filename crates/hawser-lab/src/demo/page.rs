@@ -4,18 +4,16 @@
 //!    this host are taken up in the portal's namespace. 3. Traffic goes both ways, and link 1 goes silent and comes
 //!    back, until somebody ends it.
 
-use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::api::{Client, Deed};
 use hawser_wire::Namespace;
 use hawser_wire::traffic::Towards;
 
-use super::script;
+use super::plans;
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Over};
@@ -27,27 +25,25 @@ const AFTER_RETURN: Duration = Duration::from_secs(27);
 
 /// Plays until this process is ended; `tell` is given the link.
 pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
-    let bond = Bond::new(&script::plans())?;
+    let bond = Bond::new(&plans())?;
     let portals = Portals::start(program, &bond, "")?;
-    let link = link(&portals)?;
+    let link = portals.login_link(&bond.local)?;
     let inside = link.strip_prefix("http://").and_then(|rest| rest.split('/').next()?.parse().ok());
-    let inside: SocketAddr = inside.ok_or_else(|| refused("its link has no address"))?;
+    let inside: SocketAddr =
+        inside.ok_or_else(|| portals.local.process.fault("the link to its page has no address"))?;
     let outside = lead_out(&bond.local, inside).map_err(|error| LabError::system("lead page out", error))?;
     tell(&link.replacen(&inside.to_string(), &outside.to_string(), 1));
+    let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
     loop {
-        round(&bond)?;
+        let transfers = [Towards::Server, Towards::Client].map(|to| bond.transfer(to, Over::Tunnel, whole).start());
+        thread::sleep(UNTIL_CUT);
+        bond.links()[0].black_hole(true)?;
+        thread::sleep(CUT_TIME);
+        bond.links()[0].black_hole(false)?;
+        for transfer in transfers {
+            transfer?.finish()?;
+        }
     }
-}
-
-/// Step 1.
-fn link(portals: &Portals) -> Result<String, LabError> {
-    let answer = Client::order(&portals.local.socket, Deed::Login).map_err(refused)?;
-    let link = answer.as_ref().and_then(|answer| answer.get("link")?.as_str().map(str::to_owned));
-    link.ok_or_else(|| refused("it has none"))
-}
-
-fn refused(why: impl Into<Box<dyn Error + Send + Sync>>) -> LabError {
-    LabError::system("ask for page", io::Error::other(why))
 }
 
 /// Step 2: where the page is on this host.
@@ -56,7 +52,7 @@ fn lead_out(namespace: &Namespace, inside: SocketAddr) -> io::Result<SocketAddr>
     let outside = listener.local_addr()?;
     let namespace = namespace.clone();
     let accept = move || {
-        for caller in listener.incoming().filter_map(Result::ok) {
+        for caller in listener.incoming().flatten() {
             // A portal that is ending closes the caller's connection, too.
             let Ok(Ok(page)) = namespace.run(|| TcpStream::connect(inside)) else { continue };
             if let (Ok(to_page), Ok(to_caller)) = (page.try_clone(), caller.try_clone()) {
@@ -73,18 +69,4 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
     // Either side may end it.
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Both);
-}
-
-/// Step 3.
-fn round(bond: &Bond) -> Result<(), LabError> {
-    let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
-    let transfers = [Towards::Server, Towards::Client].map(|to| bond.transfer(to, Over::Tunnel, whole).start());
-    thread::sleep(UNTIL_CUT);
-    bond.links()[0].black_hole(true)?;
-    thread::sleep(CUT_TIME);
-    bond.links()[0].black_hole(false)?;
-    for transfer in transfers {
-        transfer?.finish()?;
-    }
-    Ok(())
 }

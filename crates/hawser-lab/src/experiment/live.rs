@@ -18,13 +18,13 @@ use std::time::Duration;
 use hawser_wire::traffic::Ping;
 use hawser_wire::{Moment, Namespace, Watch};
 
-use super::measure::{self, Carried, Meter, SIGNALS, Signals, When};
-use super::{Findings, Planned, Series, SeriesKey};
-use crate::contender::{Contender, Offer};
+use super::measure::{Meter, SIGNALS, Signals, judge, watched};
+use super::{Findings, Planned, SeriesKey};
+use crate::contender::{Contender, Down, Offer};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
-use crate::stage::{Bystander, Ends, Stage, Timeline};
-use crate::workload::{self, Beside, Ground, Workload};
+use crate::stage::{Ends, Stage, Timeline};
+use crate::workload::{self, Ground, When, Workload, millis};
 
 /// Between a contender's coming up and what is done with it: late answers and path probes have come by then.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -43,13 +43,13 @@ const START: &str = "start_ms";
 const START_PING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_secs(30));
 
 /// Makes what is planned.
-type Make<P, M> = Box<dyn Fn(&P) -> Result<Box<M>, LabError>>;
+type Make<P, M> = Box<dyn Fn(&P) -> Result<M, LabError>>;
 
 /// Executes runs of a scenario. Plain data, and who makes contenders and workloads.
 pub struct Live<'s> {
     scenario: &'s Scenario,
-    make_contender: Make<ContenderPlan, dyn Contender>,
-    make_workload: Make<WorkloadPlan, dyn Workload>,
+    make_contender: Make<ContenderPlan, Contender>,
+    make_workload: Make<WorkloadPlan, Box<dyn Workload>>,
     shown: BTreeSet<&'s str>,
     captures: Option<PathBuf>,
 }
@@ -60,8 +60,8 @@ impl<'s> Live<'s> {
     /// one that is missing is none: its runs are skipped.
     pub fn new(
         scenario: &'s Scenario,
-        make_contender: Make<ContenderPlan, dyn Contender>,
-        make_workload: Make<WorkloadPlan, dyn Workload>,
+        make_contender: Make<ContenderPlan, Contender>,
+        make_workload: Make<WorkloadPlan, Box<dyn Workload>>,
         captures: Option<PathBuf>,
     ) -> Result<Self, LabError> {
         let unless_missing = |error| if matches!(error, LabError::Missing { .. }) { Ok(()) } else { Err(error) };
@@ -77,13 +77,13 @@ impl<'s> Live<'s> {
     /// Executes a run: steps 1 and 4.
     pub fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
-        let mut contender = (self.make_contender)(series.contender)?;
+        let contender = (self.make_contender)(series.contender)?;
         let workload = (self.make_workload)(&series.workload)?;
         let stage = Arc::new(Stage::build(&self.scenario.network, series.case, planned.seed)?);
-        let (offer, took) = self.up(contender.as_mut(), &stage)?;
+        let ((offer, down), took) = self.up(contender, &stage)?;
         thread::sleep(SETTLE);
-        let found = self.measure(planned, &stage, &offer, workload);
-        let ended = contender.down(&stage);
+        let found = self.measure(planned, &stage, &offer, workload.as_ref());
+        let ended = down(&stage);
         let mut findings = found?;
         findings.metrics.extend(took.map(|ms| (START.to_owned(), ms)));
         ended.map(|()| findings)
@@ -91,16 +91,16 @@ impl<'s> Live<'s> {
 
     /// Step 1: the contender up, and after how many milliseconds a ping between the hosts was answered, where that is
     /// shown.
-    fn up(&self, contender: &mut dyn Contender, stage: &Stage) -> Result<(Offer, Option<f64>), LabError> {
+    fn up(&self, contender: Contender, stage: &Stage) -> Result<((Offer, Down), Option<f64>), LabError> {
         if !self.shown.contains(START) {
-            return Ok((contender.up(stage)?, None));
+            return Ok((contender(stage)?, None));
         }
         let (ping, begun) = (ping(&stage.client, stage.hosts, START_PING).start()?, Moment::now());
-        let offer = contender.up(stage)?;
+        let up = contender(stage)?;
         ping.stop();
         let answers = ping.finish()?.echoes;
         let first = answers.iter().map(|echo| echo.sent + echo.round_trip).min();
-        Ok((offer, first.map(|first| (first - begun).as_secs_f64() * 1e3)))
+        Ok((up, first.map(|first| millis(first - begun))))
     }
 
     /// Steps 2 and 3.
@@ -109,10 +109,9 @@ impl<'s> Live<'s> {
         planned: &Planned<'_>,
         stage: &Arc<Stage>,
         offer: &Offer,
-        mut workload: Box<dyn Workload>,
+        workload: &dyn Workload,
     ) -> Result<Findings, LabError> {
         let (plan, events) = (&planned.series.workload, &planned.series.events);
-        let ground = ground(stage, offer, plan.duration, planned.seed);
         // The median round trip, in milliseconds; none where nobody answers.
         let idle = || ping(&stage.client, offer.ends, IDLE_PING).run().map(|pings| pings.round_trips().median());
         let idle = self.shown.contains(ADDED).then(idle).transpose()?.flatten();
@@ -120,19 +119,18 @@ impl<'s> Live<'s> {
         let wants_signals = SIGNALS.iter().any(|metric| self.shown.contains(*metric));
         let watch = wants_signals.then(signals).transpose()?;
         let meter = Meter::of(&offer.programs);
-        workload.prepare(&ground)?;
+        let workload = workload.prepare(ground(stage, offer))?;
 
         let start = Moment::now() + LEAD;
         let timeline = Timeline::start(stage, offer, events, start)?;
         let when = When { start, duration: plan.duration, after: workload::after(plan)? };
-        let (found, carried) = measure::watched(&stage.links, meter, when, || workload.run(&ground, start));
+        let (found, carried) = watched(&stage.links, meter, when, || workload(when));
         let mut findings = found?;
         findings.add(timeline.finish()?);
         if let (Some(idle), Some(loaded)) = (idle, findings.metrics.get(LOADED).copied()) {
             findings.metrics.extend([(IDLE.to_owned(), idle), (ADDED.to_owned(), loaded - idle)]);
         }
-        let names: Vec<&str> = stage.links.iter().map(|link| link.name.as_str()).collect();
-        judge(&mut findings, planned.series, &names, &carried, when.after);
+        judge(&mut findings, planned.series, &carried, when.after);
         if let Some(watch) = watch {
             let signals = watch.finish()?;
             findings.add(signals.findings());
@@ -148,44 +146,17 @@ impl<'s> Live<'s> {
         let file = folder.join(format!("{case}-{contender}-{workload}.pcap"));
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&file, signals.into_capture()))
-            .map_err(|error| LabError::system(format!("write {}", file.display()), error))
+            .map_err(LabError::file("write", &file))
     }
-}
-
-/// Step 3: adds what links and programs say to what the workload found.
-fn judge(findings: &mut Findings, series: &Series<'_>, names: &[&str], carried: &Carried, after: Duration) {
-    let events = &series.events;
-    let bytes = measure::application_bytes(findings, carried.time, after);
-    if let Some(percent) = measure::overhead(carried, findings) {
-        findings.metrics.insert("overhead_percent".to_owned(), percent);
-    }
-    let mut fine = |name| findings.lines.extract_if(.., |line| line.name == name).next();
-    let (goodput, lost) = (fine(measure::FINE), fine(measure::LOST));
-    findings.add(measure::recovery(goodput.as_ref(), events));
-    findings.add(measure::lost(lost.as_ref(), events));
-    let sends = measure::sends(&series.workload.options);
-    findings.add(measure::carried(names, carried, sends, after));
-    findings.add(measure::handed(names, carried, events));
-    findings.add(measure::links_recovery(carried, events, sends));
-    findings.add(carried.costs.findings(bytes));
-    findings.add(measure::capacity(series.case, events, &series.workload, findings));
 }
 
 fn ping(client: &Namespace, ends: Ends, (interval, duration): (Duration, Duration)) -> Ping {
     Ping { from: client.clone(), destination: ends.server, interval, duration }
 }
 
-fn ground(stage: &Stage, offer: &Offer, duration: Duration, seed: u64) -> Ground {
-    let beside = |one: &Bystander| Beside { name: one.name.clone(), host: one.host.clone(), ends: one.ends };
-    Ground {
-        client: stage.client.clone(),
-        server: stage.server.clone(),
-        ends: offer.ends,
-        socket: offer.socket,
-        bystanders: stage.bystanders.iter().map(beside).collect(),
-        duration,
-        seed,
-    }
+fn ground<'s>(stage: &'s Stage, offer: &Offer) -> Ground<'s> {
+    let Stage { client, server, bystanders, .. } = stage;
+    Ground { client, server, ends: offer.ends, socket: offer.socket, bystanders }
 }
 
 /// Every figure that a scenario shows or goes by.

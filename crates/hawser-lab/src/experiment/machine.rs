@@ -80,8 +80,7 @@ pub struct Machine {
 impl Machine {
     /// This machine, now, with this `hawser` executable.
     pub fn here(program: &Path, scenario: &Scenario, quick: bool) -> Result<Self, LabError> {
-        let reading = |error| LabError::system(format!("read {}", program.display()), error);
-        let build = hash(&fs::read(program).map_err(reading)?);
+        let build = hash(&fs::read(program).map_err(LabError::file("read", program))?);
         let (processor, processors) = processors(&proc("cpuinfo").unwrap_or_default());
         let kinds: BTreeSet<&str> = scenario.contenders.iter().map(|contender| contender.kind.as_str()).collect();
         let kinds = &kinds | &scenario.workloads.iter().map(|workload| workload.kind.as_str()).collect();
@@ -111,8 +110,7 @@ fn commit() -> String {
         Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]).stdin(Stdio::null()).output();
     let said = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
     // Of a tag's name and a distance the commit is what follows the last g.
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
-    said.rsplit_once("-g").map_or(said.clone(), |(_, commit)| commit.to_owned())
+    String::from_utf8_lossy(&said).trim().rsplit("-g").next().unwrap_or_default().to_owned()
 }
 
 /// Without the program's folder.

@@ -75,7 +75,7 @@ pub enum Outcome {
 impl From<Result<Findings, LabError>> for Outcome {
     fn from(result: Result<Findings, LabError>) -> Self {
         match result {
-            Ok(findings) => Self::Found(findings),
+            Ok(findings) => Self::Found(findings.finite()),
             Err(LabError::Missing { what, hint }) => Self::Skipped(format!("{what} is missing ({hint})")),
             Err(error) => Self::Failed(told(&error)),
         }
@@ -143,8 +143,7 @@ impl Findings {
     }
 
     /// Without what is no number: it was not found, and JSON cannot say it.
-    #[must_use]
-    pub fn finite(mut self) -> Self {
+    fn finite(mut self) -> Self {
         self.metrics.retain(|_, value| value.is_finite());
         self.lines.retain(|line| line.values.iter().all(|value| value.is_finite()));
         self.samples.values_mut().for_each(|values| values.retain(|value| value.is_finite()));

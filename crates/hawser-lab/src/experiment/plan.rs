@@ -70,34 +70,19 @@ impl<'s> Series<'s> {
         for case in scenario.cases.iter().filter(|case| case.quick || !choice.quick) {
             for contender in scenario.contenders.iter().filter(|one| case.contenders.contains(&one.label)) {
                 for workload in scenario.workloads.iter().filter(|one| case.workloads.contains(&one.name)) {
-                    all.push(Self::new(scenario, choice, case, contender, workload));
+                    let key = SeriesKey {
+                        scenario: scenario.name.clone(),
+                        case: case.name.clone(),
+                        contender: contender.label.clone(),
+                        workload: workload.name.clone(),
+                    };
+                    let (duration, events) = meanwhile(scenario, choice, case, workload.duration);
+                    let workload = WorkloadPlan { duration, ..workload.clone() };
+                    all.push(Self { key, case, contender, workload, events });
                 }
             }
         }
         all
-    }
-
-    fn new(
-        scenario: &'s Scenario,
-        choice: Choice,
-        case: &'s Case,
-        contender: &'s ContenderPlan,
-        workload: &WorkloadPlan,
-    ) -> Self {
-        let whole = workload.duration;
-        let duration = if choice.quick { whole.min(scenario.repeat.quick) } else { whole };
-        let share = || duration.as_secs_f64() / whole.as_secs_f64();
-        let earlier = |at: Duration| if duration == whole { at } else { at.mul_f64(share()) };
-        let chosen = scenario.events.iter().filter(|event| case.events.contains(&event.name));
-        let mut events: Vec<Event> = chosen.map(|event| Event { at: earlier(event.at), ..event.clone() }).collect();
-        events.sort_by_key(|event| event.at);
-        let key = SeriesKey {
-            scenario: scenario.name.clone(),
-            case: case.name.clone(),
-            contender: contender.label.clone(),
-            workload: workload.name.clone(),
-        };
-        Self { key, case, contender, workload: WorkloadPlan { duration, ..workload.clone() }, events }
     }
 
     /// Step 3: which repetition is to be run next, given all runs so far; none where the series is done:
@@ -124,6 +109,17 @@ impl<'s> Series<'s> {
         let is_done = repetition >= repeat.most || lost > found || (found >= repeat.least && is_steady());
         (!is_done).then_some(repetition)
     }
+}
+
+/// Step 1: how long a workload takes, and what happens meanwhile, in order.
+fn meanwhile(scenario: &Scenario, choice: Choice, case: &Case, whole: Duration) -> (Duration, Vec<Event>) {
+    let duration = if choice.quick { whole.min(scenario.repeat.quick) } else { whole };
+    let earlier =
+        |at: Duration| if duration == whole { at } else { at.mul_f64(duration.as_secs_f64() / whole.as_secs_f64()) };
+    let chosen = scenario.events.iter().filter(|event| case.events.contains(&event.name));
+    let mut events: Vec<Event> = chosen.map(|event| Event { at: earlier(event.at), ..event.clone() }).collect();
+    events.sort_by_key(|event| event.at);
+    (duration, events)
 }
 
 /// The standard deviation over the mean of a figure; none where it was found less than twice, or is zero.
@@ -206,10 +202,6 @@ mod tests {
         runs
     }
 
-    fn count(runs: &[Run], contender: &str, case: &str) -> usize {
-        runs.iter().filter(|run| run.series.contender == contender && run.series.case == case).count()
-    }
-
     #[test]
     fn every_case_has_a_series_for_each_of_its_contenders_and_workloads() {
         let scenario = scenario();
@@ -229,17 +221,41 @@ mod tests {
         assert_eq!(at, [Duration::from_secs(1), Duration::from_secs(2)], "of 12 s they were at 3 and 6");
     }
 
+    /// How a run goes, given those before it.
+    type Goes = fn(&Planned<'_>, &[Run]) -> Outcome;
+
     #[test]
-    fn a_series_ends_once_its_figure_is_steady_or_its_runs_are_used_up() {
-        let noisy = |planned: &Planned<'_>, _: &[Run]| {
+    fn a_series_is_run_until_it_is_steady_or_used_up_or_given_up() {
+        let noisy: Goes = |planned, _| {
             let is_noisy = planned.series.key.contender == "tcp";
             found(if is_noisy && planned.repetition.is_multiple_of(2) { 50.0 } else { 90.0 })
         };
-        let runs = played(Choice::default(), &noisy);
-        assert_eq!((count(&runs, "hawser", "A"), count(&runs, "tcp", "A"), count(&runs, "tcp", "B")), (3, 10, 10));
-        let chosen = Choice { repetitions: Some(5), quick: false };
-        assert_eq!(played(chosen, &noisy).len(), 15, "what was asked for goes before both");
-        assert_eq!(played(Choice { repetitions: None, quick: true }, &noisy).len(), 3);
+        let broken: Goes = |planned, runs| match planned.series.key.contender.as_str() {
+            "tcp" => failed("it is broken"),
+            _ if runs.iter().all(|run| run.series.contender == "tcp") => failed("the first time"),
+            _ => found(90.0),
+        };
+        let missing: Goes = |planned, _| match planned.series.key.contender.as_str() {
+            "tcp" => Outcome::Skipped("not installed".to_owned()),
+            _ => found(90.0),
+        };
+        let unmeasured: Goes = |_, _| Outcome::Found(Findings::default());
+        let [all, five] = [None, Some(5)].map(|repetitions| Choice { repetitions, quick: false });
+        let table = [
+            (all, noisy, [3, 10, 10], "until it is steady, or its runs are used up"),
+            (five, noisy, [5; 3], "what is asked for goes before both"),
+            (Choice { quick: true, ..all }, noisy, [1; 3], "a quick run is one"),
+            (all, broken, [4, 2, 2], "a failed run is tried again once, and what only fails is given up"),
+            (all, missing, [3, 1, 1], "what is not there is skipped for good"),
+            (all, unmeasured, [3; 3], "without the figure the least number is enough"),
+        ];
+        for (choice, goes, expected, why) in table {
+            let runs = played(choice, &goes);
+            let counts = [("hawser", "A"), ("tcp", "A"), ("tcp", "B")].map(|key| {
+                runs.iter().filter(|run| (run.series.contender.as_str(), run.series.case.as_str()) == key).count()
+            });
+            assert_eq!(counts, expected, "{why}");
+        }
     }
 
     #[test]
@@ -255,40 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_is_tried_again_once_and_a_series_that_only_fails_is_given_up() {
-        let broken = |planned: &Planned<'_>, runs: &[Run]| match planned.series.key.contender.as_str() {
-            "tcp" => failed("it is broken"),
-            _ if runs.iter().all(|run| run.series.contender == "tcp") => failed("the first time"),
-            _ => found(90.0),
-        };
-        let runs = played(Choice::default(), &broken);
-        assert_eq!((count(&runs, "tcp", "A"), count(&runs, "tcp", "B")), (2, 2));
-        assert_eq!(count(&runs, "hawser", "A"), 4, "three, and one that failed");
-    }
-
-    #[test]
-    fn what_is_not_there_is_skipped_for_good() {
-        let runs = played(Choice::default(), &|planned, _| match planned.series.key.contender.as_str() {
-            "tcp" => Outcome::Skipped("not installed".to_owned()),
-            _ => found(90.0),
-        });
-        assert_eq!((count(&runs, "tcp", "A"), count(&runs, "tcp", "B"), count(&runs, "hawser", "A")), (1, 1, 3));
-    }
-
-    #[test]
-    fn without_the_figure_the_least_number_is_enough() {
-        let runs = played(Choice::default(), &|_, _| Outcome::Found(Findings::default()));
-        assert_eq!(runs.len(), 9);
-    }
-
-    #[test]
     fn what_is_left_shrinks_to_nothing() {
         let scenario = scenario();
         let all = Series::all(&scenario, Choice::default());
         let at_first = left(&all, &[], &scenario.repeat);
         assert_eq!((at_first.runs, at_first.time), (9, Duration::from_secs(9 * 12)));
         let runs = played(Choice::default(), &|_, _| found(90.0));
-        assert_eq!(left(&all, &runs[..4], &scenario.repeat).runs, 5);
-        assert_eq!(left(&all, &runs, &scenario.repeat), Left::default());
+        let after = |count: usize| left(&all, &runs[..count], &scenario.repeat);
+        assert_eq!((0..=9).map(|count| after(count).runs).collect::<Vec<_>>(), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(after(9), Left::default());
     }
 }

@@ -1,12 +1,10 @@
 //! How an experiment goes, on standard error: a bar with the time left, or plain lines where it is no terminal.
 
-use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::plan::Left;
-use super::run::Watcher;
 use super::{Outcome, Planned, Run, SeriesKey};
 use crate::scenario::Scenario;
 
@@ -15,11 +13,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// The bar, what is run, and the time left.
 const BAR: &str = "{prefix} {wide_bar:.cyan/dim} {pos}/{len} {msg}";
 
-/// Tells how it goes. Starts silent; one owner.
+/// Tells how it goes: of each scenario once, then twice a run. Starts silent; one owner.
 #[derive(Debug)]
 pub struct Progress {
-    bar: ProgressBar,
-    is_terminal: bool,
+    /// Hidden where there is no terminal to draw it on.
+    pub(super) bar: ProgressBar,
     metric: String,
     now: String,
     time: Option<Duration>,
@@ -27,12 +25,8 @@ pub struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        let is_terminal = io::stderr().is_terminal();
-        let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        // The template is a constant, which a test reads.
-        bar.set_style(ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { bar, is_terminal, metric: String::new(), now: String::new(), time: None }
+        let style = ProgressStyle::with_template(BAR).expect("it is written here");
+        Self { bar: ProgressBar::no_length().with_style(style), metric: String::new(), now: String::new(), time: None }
     }
 }
 
@@ -45,36 +39,37 @@ impl Progress {
         let time = self.time.map(|time| format!(", {} left", HumanDuration(time))).unwrap_or_default();
         self.bar.set_message(format!("{}{time}", self.now));
     }
-}
 
-impl Watcher for Progress {
-    fn begins(&mut self, scenario: &Scenario, left: Left) {
+    /// A scenario begins, with so much left.
+    pub(super) fn begins(&mut self, scenario: &Scenario, left: Left) {
         self.metric.clone_from(&scenario.repeat.metric);
         let Left { runs, time } = left;
         if runs == 0 {
             return self.say(&format!("{}: all runs are there", scenario.name));
         }
         self.say(&format!("{}: {} or more, {} and what is between", scenario.name, count(runs), HumanDuration(time)));
+        self.bar.reset();
         self.bar.set_prefix(scenario.name.clone());
-        self.bar.set_position(0);
         self.bar.set_length(runs.into());
         self.bar.enable_steady_tick(TICK);
     }
 
-    fn run_begins(&mut self, planned: &Planned<'_>) {
+    /// A run begins.
+    pub(super) fn run_begins(&mut self, planned: &Planned<'_>) {
         let SeriesKey { case, contender, workload, .. } = &planned.series.key;
         self.now = format!("{case}, {contender}, {workload}, run {}", planned.repetition + 1);
         self.show();
     }
 
-    fn run_ended(&mut self, run: &Run, left: Left, time: Duration) {
+    /// A run has ended; so much is left, and will take so long.
+    pub(super) fn run_ended(&mut self, run: &Run, left: Left, time: Duration) {
         self.time = Some(time);
         self.bar.inc(1);
         // A series that is not steady yet is run more often than it was thought at first.
         self.bar.set_length(self.bar.position() + u64::from(left.runs));
         self.show();
         let what = format!("{}: {}", self.now, words(&run.outcome, &self.metric));
-        if !self.is_terminal {
+        if self.bar.is_hidden() {
             self.say(&format!("{what}; {}, {} left", count(left.runs), HumanDuration(time)));
         } else if !matches!(run.outcome, Outcome::Found(_)) {
             self.say(&what);
@@ -104,12 +99,15 @@ fn words(outcome: &Outcome, metric: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Findings;
-    use super::super::tests::{failed, found};
+    use super::super::tests::{failed, found, scenario};
     use super::*;
 
     #[test]
-    fn the_bar_can_be_drawn() {
-        assert!(ProgressStyle::with_template(BAR).is_ok());
+    fn the_bar_begins_anew_with_the_next_scenario() {
+        let mut progress = Progress::default();
+        progress.bar.finish_and_clear();
+        progress.begins(&scenario(), Left { runs: 3, time: Duration::ZERO });
+        assert!(!progress.bar.is_finished() && progress.bar.length() == Some(3));
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::plan::{self, Choice, Left, Planned, Series};
-use super::{Findings, Live, Machine, Outcome, Run, SeriesKey, Store, seconds_since_1970};
+use super::plan::{self, Choice, Planned, Series};
+use super::{Findings, Live, Machine, Outcome, Progress, Run, SeriesKey, Store, seconds_since_1970};
 use crate::contender::{self, Programs};
 use crate::error::LabError;
 use crate::scenario::Scenario;
@@ -19,16 +19,6 @@ pub(crate) const CAPTURES: &str = "captures";
 
 /// Executes a scenario's runs: one at a time, or they measure each other.
 pub type Execute<'s> = Box<dyn Fn(&Planned<'_>) -> Result<Findings, LabError> + 's>;
-
-/// Who is told how it goes. Called in this order from one thread: once, then twice a run.
-pub trait Watcher {
-    /// It begins, with so much left.
-    fn begins(&mut self, scenario: &Scenario, left: Left);
-    /// A run begins.
-    fn run_begins(&mut self, planned: &Planned<'_>);
-    /// A run has ended; so much is left, and will take so long.
-    fn run_ended(&mut self, run: &Run, left: Left, time: Duration);
-}
 
 /// What came of a scenario. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,12 +65,12 @@ pub fn run(
     choice: Choice,
     dir: &Path,
     programs: &Programs,
-    watcher: &mut dyn Watcher,
+    progress: &mut Progress,
 ) -> Result<Summary, LabError> {
     let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
     let execute = executor(scenario, dir, programs)?;
     let mut store = Store::open(dir, scenario, &machine)?;
-    conduct(scenario, choice, &mut store, &mut |planned| execute(planned).into(), watcher)
+    conduct(scenario, choice, &mut store, &mut |planned| execute(planned).into(), progress)
 }
 
 /// Steps 1 to 3.
@@ -89,28 +79,25 @@ fn conduct(
     choice: Choice,
     store: &mut Store,
     execute: &mut dyn FnMut(&Planned<'_>) -> Outcome,
-    watcher: &mut dyn Watcher,
+    progress: &mut Progress,
 ) -> Result<Summary, LabError> {
     let (all, repeat) = (Series::all(scenario, choice), choice.apply(&scenario.repeat));
-    watcher.begins(scenario, plan::left(&all, store.runs(), &repeat));
+    progress.begins(scenario, plan::left(&all, &store.runs, &repeat));
     // What runs take beside their workloads: building, settling, removing.
     let (mut beside, mut runs) = (Duration::ZERO, 0_u32);
-    while let Some(planned) = plan::next(&all, store.runs(), &repeat) {
-        watcher.run_begins(&planned);
+    while let Some(planned) = plan::next(&all, &store.runs, &repeat) {
+        progress.run_begins(&planned);
         let (started, begun) = (seconds_since_1970(), Instant::now());
-        let outcome = match execute(&planned) {
-            Outcome::Found(findings) => Outcome::Found(findings.finite()),
-            outcome => outcome,
-        };
+        let outcome = execute(&planned);
         beside += begun.elapsed().saturating_sub(planned.series.workload.duration);
         runs += 1;
         let Planned { series, repetition, seed } = planned;
         let run = Run { series: series.key.clone(), repetition, seed, started, outcome };
         store.append(run.clone())?;
-        let left = plan::left(&all, store.runs(), &repeat);
-        watcher.run_ended(&run, left, left.time + beside / runs * left.runs);
+        let left = plan::left(&all, &store.runs, &repeat);
+        progress.run_ended(&run, left, left.time + beside / runs * left.runs);
     }
-    Ok(Summary::of(&all, store.runs()))
+    Ok(Summary::of(&all, &store.runs))
 }
 
 impl Summary {
@@ -139,38 +126,16 @@ mod tests {
     use super::super::tests::{failed, found, scenario, store};
     use super::*;
 
-    /// What it was told.
-    #[derive(Default)]
-    struct Notes {
-        at_first: Left,
-        left: Vec<u32>,
-        begun: usize,
-    }
-
-    impl Watcher for Notes {
-        fn begins(&mut self, _: &Scenario, left: Left) {
-            self.at_first = left;
-        }
-
-        fn run_begins(&mut self, _: &Planned<'_>) {
-            self.begun += 1;
-        }
-
-        fn run_ended(&mut self, _: &Run, left: Left, time: Duration) {
-            assert!(time >= left.time);
-            self.left.push(left.runs);
-        }
-    }
-
-    /// Runs what is left in a folder, each as often as `repetitions` says or the scenario does.
+    /// Runs what is left in a folder, each as often as `repetitions` says or the scenario does; gives how many runs
+    /// were told of, too, and how many there were to be.
     fn conducted(
         folder: &TempDir,
         repetitions: Option<u32>,
         mut execute: impl FnMut(&Planned<'_>) -> Outcome,
-    ) -> (Summary, Notes) {
-        let (choice, mut notes) = (Choice { repetitions, quick: false }, Notes::default());
-        let summary = conduct(&scenario(), choice, &mut store(folder.path()), &mut execute, &mut notes);
-        (summary.expect("it runs"), notes)
+    ) -> (Summary, [Option<u64>; 2]) {
+        let (choice, mut progress) = (Choice { repetitions, quick: false }, Progress::default());
+        let summary = conduct(&scenario(), choice, &mut store(folder.path()), &mut execute, &mut progress);
+        (summary.expect("it runs"), [Some(progress.bar.position()), progress.bar.length()])
     }
 
     #[test]
@@ -186,15 +151,14 @@ mod tests {
         });
         assert!(interrupted.is_err());
         let mut again = 0;
-        let (summary, notes) = conducted(&folder, None, |_| {
+        let (summary, told) = conducted(&folder, None, |_| {
             again += 1;
             found(90.0)
         });
         assert_eq!((summary.found, summary.failed.len()), (9, 0));
-        assert_eq!((notes.at_first.runs, notes.begun, again), (5, 5, 5));
-        assert_eq!(notes.left, [4, 3, 2, 1, 0]);
+        assert_eq!((told, again), ([Some(5); 2], 5));
         let all: BTreeSet<_> =
-            store(folder.path()).runs().iter().map(|run| (run.series.clone(), run.repetition)).collect();
+            store(folder.path()).runs.iter().map(|run| (run.series.clone(), run.repetition)).collect();
         assert_eq!(all.len(), 9, "each once");
         assert_eq!(conducted(&folder, None, |_| panic!("all is done")).0.found, 9);
     }
@@ -204,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (repetitions, expected) in [(2, 6), (3, 9), (2, 9)] {
             conducted(&folder, Some(repetitions), |_| found(90.0));
-            assert_eq!(store(folder.path()).runs().len(), expected);
+            assert_eq!(store(folder.path()).runs.len(), expected);
         }
     }
 
@@ -224,7 +188,7 @@ mod tests {
     #[test]
     fn figures_that_json_cannot_say_are_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
-        conducted(&folder, Some(1), |_| found(f64::NAN));
+        conducted(&folder, Some(1), |_| Ok::<_, LabError>(Findings::named([("goodput_mbps", f64::NAN)])).into());
         // It is read again.
         store(folder.path());
     }

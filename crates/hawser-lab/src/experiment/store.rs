@@ -18,7 +18,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::{Machine, Outcome, Run};
+use super::{Machine, Outcome, Run, SeriesKey};
 use crate::error::LabError;
 use crate::scenario::Scenario;
 
@@ -35,13 +35,13 @@ const COLUMNS: [&str; 8] = ["scenario", "case", "contender", "workload", "repeti
 /// A folder that is written to. Starts with what it holds already; one owner, and no other process meanwhile.
 #[derive(Debug)]
 pub struct Store {
-    runs: Vec<Run>,
+    dir: PathBuf,
+    /// All so far.
+    pub(super) runs: Vec<Run>,
     lines: Locked,
-    lines_path: PathBuf,
     rows: csv::Writer<File>,
-    rows_path: PathBuf,
     /// What the machine's file is to say before this process adds a run; none once it does.
-    mixed: Option<(PathBuf, Machine)>,
+    mixed: Option<Machine>,
 }
 
 /// A file that this process alone writes to, until it goes.
@@ -59,24 +59,25 @@ impl Drop for Locked {
 impl Store {
     /// Step 1. [`LabError::Others`] where the folder holds results of something else or another process writes there.
     pub fn open(dir: &Path, scenario: &Scenario, machine: &Machine) -> Result<Self, LabError> {
-        fs::create_dir_all(dir).map_err(|error| fault("make", dir, error))?;
+        fs::create_dir_all(dir).map_err(LabError::file("make", dir))?;
         let lines_path = dir.join(RUNS);
         let options = File::options().read(true).append(true).create(true).open(&lines_path);
-        let lines = options.map_err(|error| fault("open", &lines_path, error))?;
+        let lines = options.map_err(LabError::file("open", &lines_path))?;
         lines.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => others(dir, "another hawser writes there"),
-            TryLockError::Error(error) => fault("lock", &lines_path, error),
+            TryLockError::Error(error) => LabError::file("lock", &lines_path)(error),
         })?;
         let lines = Locked(lines);
-        let text = fs::read_to_string(&lines_path).map_err(|error| fault("read", &lines_path, error))?;
+        let text = fs::read_to_string(&lines_path).map_err(LabError::file("read", &lines_path))?;
         let runs = parse(&lines_path, &text)?;
         // What comes after the last line's end was cut short.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        lines.0.set_len(whole as u64).map_err(|error| fault("shorten", &lines_path, error))?;
-        let mixed = claim(dir, scenario, machine, !runs.is_empty())?.map(|mixed| (dir.join(MACHINE), mixed));
+        lines.0.set_len(whole as u64).map_err(LabError::file("shorten", &lines_path))?;
+        let mixed = claim(dir, scenario, machine, !runs.is_empty())?;
         let rows_path = dir.join(FIGURES);
-        let rows = csv::Writer::from_path(&rows_path).map_err(|error| fault("write", &rows_path, error))?;
-        let mut store = Self { runs: Vec::new(), lines, lines_path, rows, rows_path, mixed };
+        let rows =
+            File::create(&rows_path).map(csv::Writer::from_writer).map_err(LabError::file("write", &rows_path))?;
+        let mut store = Self { dir: dir.to_owned(), runs: Vec::new(), lines, rows, mixed };
         store.write_rows(|rows| rows.write_record(COLUMNS))?;
         for run in runs {
             store.note(run)?;
@@ -84,34 +85,30 @@ impl Store {
         Ok(store)
     }
 
-    /// All runs so far.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
-    }
-
     /// Step 2.
     pub fn append(&mut self, run: Run) -> Result<(), LabError> {
-        if let Some((path, machine)) = &self.mixed {
-            write_machine(path, machine)?;
+        if let Some(machine) = &self.mixed {
+            write_machine(&self.dir, machine)?;
             self.mixed = None;
         }
-        let failed = |error: io::Error| fault("write", &self.lines_path, error);
-        let mut line = serde_json::to_vec(&run).map_err(|error| failed(error.into()))?;
-        line.push(b'\n');
-        self.lines.0.write_all(&line).and_then(|()| self.lines.0.sync_data()).map_err(failed)?;
+        let written = serde_json::to_vec(&run).map_err(io::Error::from).and_then(|mut line| {
+            line.push(b'\n');
+            self.lines.0.write_all(&line)?;
+            self.lines.0.sync_data()
+        });
+        written.map_err(LabError::file("write", &self.dir.join(RUNS)))?;
         self.note(run)
     }
 
     fn note(&mut self, run: Run) -> Result<(), LabError> {
         self.write_rows(|rows| {
             let Outcome::Found(findings) = &run.outcome else { return Ok(()) };
-            let (key, repetition, seed) = (&run.series, run.repetition.to_string(), run.seed.to_string());
-            for (metric, value) in &findings.metrics {
-                let value = value.to_string();
-                let names = [&key.scenario, &key.case, &key.contender, &key.workload];
-                rows.write_record(names.into_iter().chain([&repetition, &seed, metric, &value]))?;
-            }
-            Ok(())
+            let SeriesKey { scenario, case, contender, workload } = &run.series;
+            let (repetition, seed) = (run.repetition.to_string(), run.seed.to_string());
+            findings.metrics.iter().try_for_each(|(metric, value)| {
+                let value = &value.to_string();
+                rows.write_record([scenario, case, contender, workload, &repetition, &seed, metric, value])
+            })
         })?;
         self.runs.push(run);
         Ok(())
@@ -119,7 +116,7 @@ impl Store {
 
     fn write_rows(&mut self, write: impl FnOnce(&mut csv::Writer<File>) -> csv::Result<()>) -> Result<(), LabError> {
         let written = write(&mut self.rows).map_err(io::Error::from).and_then(|()| self.rows.flush());
-        written.map_err(|error| fault("write", &self.rows_path, error))
+        written.map_err(LabError::file("write", &self.dir.join(FIGURES)))
     }
 }
 
@@ -129,9 +126,9 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
     let (text_path, machine_path) = (dir.join(SCENARIO), dir.join(MACHINE));
     let (mut kept, mut mixed) = (machine.clone(), None);
     if has_runs {
-        let read = |path: &Path| fs::read_to_string(path).map_err(|error| fault("read", path, error));
-        let before: Machine =
-            serde_json::from_str(&read(&machine_path)?).map_err(|error| fault("read", &machine_path, error))?;
+        let read = |path: &Path| fs::read_to_string(path).map_err(LabError::file("read", path));
+        let before = serde_json::from_str(&read(&machine_path)?).map_err(io::Error::from);
+        let before: Machine = before.map_err(LabError::file("read", &machine_path))?;
         let differs = [
             (read(&text_path)? != scenario.text, "another scenario, or this one before it was changed"),
             (before.hawser != machine.hawser, "another version of hawser"),
@@ -153,7 +150,7 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
     }
     write(&text_path, scenario.text.as_bytes())?;
     write_traces(dir, scenario)?;
-    write_machine(&machine_path, &kept)?;
+    write_machine(dir, &kept)?;
     Ok(mixed)
 }
 
@@ -165,15 +162,16 @@ fn write_traces(dir: &Path, scenario: &Scenario) -> Result<(), LabError> {
         }
         let path = dir.join(name);
         let folder = path.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).map_err(|error| fault("make", folder, error))?;
+        fs::create_dir_all(folder).map_err(LabError::file("make", folder))?;
         write(&path, text.as_bytes())?;
     }
     Ok(())
 }
 
-fn write_machine(path: &Path, machine: &Machine) -> Result<(), LabError> {
-    let json = serde_json::to_vec_pretty(machine).map_err(|error| fault("write", path, error))?;
-    write(path, &json)
+fn write_machine(dir: &Path, machine: &Machine) -> Result<(), LabError> {
+    let path = dir.join(MACHINE);
+    let json = serde_json::to_vec_pretty(machine).map_err(io::Error::from).map_err(LabError::file("write", &path))?;
+    write(&path, &json)
 }
 
 /// A file that is there whole, or as it was.
@@ -185,7 +183,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
         file.sync_data()?;
         fs::rename(&part, path)
     };
-    written().map_err(|error| fault("write", path, error))
+    written().map_err(LabError::file("write", path))
 }
 
 /// Runs of a file. A last line without an end was being written when the program was killed: that run did not end.
@@ -193,13 +191,9 @@ pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Run>, LabError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let run = |(number, line): (usize, &str)| {
         serde_json::from_str(line)
-            .map_err(|error| LabError::results(format!("read {}:{}", path.display(), number + 1), error.to_string()))
+            .map_err(|error| LabError::refused(format!("read {}:{}", path.display(), number + 1), error.to_string()))
     };
     whole.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(run).collect()
-}
-
-fn fault(action: &str, path: &Path, error: impl Into<io::Error>) -> LabError {
-    LabError::system(format!("{action} {}", path.display()), error)
 }
 
 fn others(dir: &Path, reason: &str) -> LabError {
@@ -211,7 +205,6 @@ mod tests {
     use std::process::Command;
     use std::thread;
 
-    use super::super::SeriesKey;
     use super::super::tests::{failed, found, machine, run_of, scenario, store};
     use super::*;
 
@@ -240,10 +233,10 @@ mod tests {
         drop(first);
         let mut second = store(&dir);
         second.append(run_of(key(), 1, Outcome::Skipped("not there".to_owned()))).expect("it is written");
-        assert_eq!(second.runs().len(), 3);
+        assert_eq!(second.runs.len(), 3);
         drop(second);
         let third = store(&dir);
-        let runs = third.runs();
+        let runs = &third.runs;
         assert_eq!(runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [0, 1, 1]);
         assert!(matches!(&runs[0].outcome, Outcome::Found(findings) if findings.metrics["goodput_mbps"] == 93.5));
         assert!(matches!(&runs[1].outcome, Outcome::Failed(said) if said == "it said\n\"no\""));
@@ -264,10 +257,10 @@ mod tests {
         let mut lines = File::options().append(true).open(dir.join(RUNS)).expect("it opens");
         lines.write_all(b"{\"scenario\":\"s\",\"ca").expect("writes");
         let mut again = store(dir);
-        assert_eq!(again.runs().len(), 1);
+        assert_eq!(again.runs.len(), 1);
         again.append(run_of(key(), 1, found(2.0))).expect("it is written");
         drop(again);
-        assert_eq!(store(dir).runs().len(), 2);
+        assert_eq!(store(dir).runs.len(), 2);
         lines.write_all(b"{}\n").expect("writes");
         let error = Store::open(dir, &scenario(), &machine()).expect_err("a whole line that says nothing");
         assert!(error.to_string().contains("runs.jsonl:3"), "{error}");

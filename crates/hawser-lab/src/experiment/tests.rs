@@ -32,7 +32,7 @@ repeat = { least = 3, most = 10, cov = "5%", quick = "4s", seed = 7 }
 pub(super) fn scenario() -> Scenario {
     let parsed = Scenario::parse(SCENARIO, "s.toml", None).unwrap_or_else(|error| panic!("{error:#?}"));
     let traces = BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]);
-    Scenario { text: "name = \"s\"\n".to_owned(), traces, is_recorded: true, ..parsed }
+    Scenario { text: "name = \"s\"\n".to_owned(), traces, ..parsed }
 }
 
 /// Some machine.

@@ -1,10 +1,11 @@
-//! What a routing daemon does, without one: a router's route to an address follows the member of a hub whose route to it
-//! has the least metric, as BGP has it by MED, and zebra by netlink (crates/hawser-hub/README.md).
+//! What a routing daemon does, without one: a router's route to an address follows the member of a hub whose route to
+//! it has the least metric, as BGP has it by MED, and zebra by netlink (crates/hawser-hub/README.md).
 //!
-//! 1. A thread in each member looks at its main table every few milliseconds. 2. What changed moves the router's route.
+//! 1. A thread looks at each member's main table every few milliseconds. 2. What changed moves the router's route.
 
+use std::fs::File;
+use std::io::{self, Seek};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -14,45 +15,43 @@ use ipnet::IpNet;
 use crate::background::{Background, Stop};
 use crate::error::LabError;
 
-/// From one look at a table to the next.
+/// From one look at the tables to the next.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Each member's metric and next hop, and the member that the router's route to the address leads to.
-#[derive(Debug)]
-struct Table {
-    router: Namespace,
-    address: Ipv4Addr,
-    next_hops: Vec<Ipv4Addr>,
-    metrics: Vec<Option<u32>>,
-    leads_to: Option<usize>,
-}
-
 /// Begins to look at the members' routes to `address`; the router reaches each by its next hop, in their order. The
-/// threads end on drop.
-///
-/// # Errors
-/// Where a thread cannot be had.
+/// thread ends on drop.
 pub(crate) fn follow(
     members: &[Namespace],
     router: &Namespace,
     address: Ipv4Addr,
     next_hops: Vec<Ipv4Addr>,
-) -> Result<Vec<Background<()>>, LabError> {
-    let (router, metrics) = (router.clone(), vec![None; members.len()]);
-    let table = Arc::new(Mutex::new(Table { router, address, next_hops, metrics, leads_to: None }));
-    let look_at = |(at, member): (usize, &Namespace)| {
-        let table = Arc::clone(&table);
-        let look = move |mut stop: Stop| {
-            while !stop.is_told() {
-                let text = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-                table.lock().unwrap_or_else(PoisonError::into_inner).learn(at, metric(&text, address));
-                sleep(LOOK);
+) -> Result<Background<()>, LabError> {
+    // Whoever reads it, it shows the namespace that it was opened in.
+    let open = || File::open("/proc/thread-self/net/route").map_err(|error| LabError::system("read routes", error));
+    let tables = members.iter().map(|member| member.run(open)?).collect::<Result<Vec<_>, _>>()?;
+    let (own, mut leads_to) = (router.clone(), None::<usize>);
+    let look = move |mut stop: Stop| {
+        while !stop.is_told() {
+            let metric = |table| metric(&text(table).unwrap_or_default(), address);
+            let announced = tables.iter().enumerate().filter_map(|(at, table)| Some((metric(table)?, at)));
+            let best = announced.min().map(|(_, at)| at);
+            // Where nobody has a route the old one stays: packets go nowhere either way.
+            let by = best.filter(|_| best != leads_to).map(|at| next_hops[at].into());
+            match by.map(|by| own.add_route(IpNet::from(IpAddr::from(address)), Some(by), None)) {
+                Some(Err(error)) => tracing::warn!(%error, "router's route not set"),
+                _ => leads_to = best,
             }
-            Ok(())
-        };
-        Background::start(member, "follower", look)
+            sleep(LOOK);
+        }
+        Ok(())
     };
-    members.iter().enumerate().map(look_at).collect()
+    Background::start(router, "follower", look)
+}
+
+/// A table from its beginning.
+fn text(mut table: &File) -> io::Result<String> {
+    table.rewind()?;
+    io::read_to_string(table)
 }
 
 /// Step 1: the least metric of a route to an address, in a table as /proc/net/route has it (proc_net(5)).
@@ -61,25 +60,6 @@ fn metric(table: &str, address: Ipv4Addr) -> Option<u32> {
     let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let to_it = columns.filter(|columns| columns.get(1).is_some_and(|destination| *destination == address));
     to_it.filter_map(|columns| columns.get(6)?.parse().ok()).min()
-}
-
-impl Table {
-    /// Step 2.
-    fn learn(&mut self, member: usize, metric: Option<u32>) {
-        self.metrics[member] = metric;
-        let announced = self.metrics.iter().enumerate().filter_map(|(at, metric)| metric.map(|metric| (metric, at)));
-        let best = announced.min().map(|(_, at)| at);
-        if best == self.leads_to {
-            return;
-        }
-        // Where nobody has a route the old one stays: packets go nowhere either way.
-        let (to, by) = (IpNet::from(IpAddr::from(self.address)), best.map(|at| self.next_hops[at].into()));
-        if let Some(Err(error)) = by.map(|by| self.router.add_route(to, Some(by), None)) {
-            tracing::warn!(%error, "router's route not set");
-            return;
-        }
-        self.leads_to = best;
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hawser_config::Keyword as _;
 use hawser_scion::IsdAs;
 use serde_json::{Map, Value, json};
 
@@ -97,18 +98,48 @@ fn as_folder(topology: &Topology, layout: &Layout, place: usize, folder: &Path, 
         getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
         fs::write(folder.join("keys").join(key), STANDARD.encode(bytes))?;
     }
-    let write = |name: &str, text: String| fs::write(folder.join(name), text);
-    write("topology.json", topology_json(topology, layout, plan, addresses).to_string())?;
-    write("staticInfoConfig.json", static_info(topology, layout, plan.id).to_string())?;
-    write("br.toml", router_toml(folder))?;
-    write("cs.toml", control_toml(folder))?;
+    fs::write(folder.join("topology.json"), topology_json(topology, layout, plan, addresses).to_string())?;
+    fs::write(folder.join("staticInfoConfig.json"), static_info(topology, layout, plan.id).to_string())?;
+    all_settings(topology, plan, addresses, folder)
+}
+
+/// Of the AS's services, and of its hosts'.
+fn all_settings(topology: &Topology, plan: &AsPlan, addresses: &AsLayout, folder: &Path) -> io::Result<()> {
+    let write = |service: &str, databases: &[&str], own: &str| {
+        fs::write(folder.join(format!("{service}.toml")), settings(service, folder, databases) + own)
+    };
+    let buffers = format!("receive_buffer_size = {ROUTER_BUFFER}\nsend_buffer_size = {ROUTER_BUFFER}\n");
+    write("br", &[], &format!("[router]\nnum_processors = 1\n{buffers}"))?;
+    let interval = |what: &str| format!("{what}_interval = \"{INTERVAL}\"\n");
+    let (beacons, query) = (["origination", "propagation", "registration"].map(interval).concat(), interval("query"));
+    write("cs", &["trust", "beacon", "path"], &format!("[beaconing]\n{beacons}[path]\n{query}"))?;
+    let any = any_of(addresses.router);
+    let listen = if topology.remote_daemons { any } else { Ipv4Addr::LOCALHOST.into() };
+    let daemon = format!("[sd]\naddress = \"{}\"\n{query}", SocketAddr::new(listen, DAEMON_PORT));
     for host in 1..=addresses.hosts.len() {
-        write(&format!("sd{host}.toml"), daemon_toml(topology, addresses, folder, host))?;
+        write(&format!("sd{host}"), &["trust", "path"], &daemon)?;
         if plan.shim {
-            write(&format!("disp{host}.toml"), shim_toml(addresses, host))?;
+            let shim = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
+            fs::write(folder.join(format!("disp{host}.toml")), dispatcher_settings(&format!("disp{host}"), &shim))?;
         }
     }
     Ok(())
+}
+
+/// What a service is called, where its AS's folder is, and its databases there.
+fn settings(service: &str, folder: &Path, databases: &[&str]) -> String {
+    let quoted = |path: &Path| toml::Value::from(path.to_string_lossy().into_owned());
+    let database = |kind: &&str| {
+        let file = folder.join("db").join(format!("{service}.{kind}.db"));
+        format!("[{kind}_db]\nconnection = {}\n", quoted(&file))
+    };
+    let (config, databases) = (quoted(folder), databases.iter().map(database).collect::<String>());
+    format!("[general]\nid = \"{service}\"\nconfig_dir = {config}\n[log.console]\nlevel = \"error\"\n{databases}")
+}
+
+/// The same of a dispatcher, with settings of its own.
+pub(crate) fn dispatcher_settings(name: &str, own: &str) -> String {
+    format!("[dispatcher]\nid = \"{name}\"\n{own}\n[log.console]\nlevel = \"error\"\n")
 }
 
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
@@ -121,13 +152,11 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
 
 fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses: &AsLayout) -> Value {
     let mut interfaces = Map::new();
-    for (link, places, near) in layout.at(topology, plan.id) {
-        let far = 1 - near;
-        let (own, other) = (places.ends[near], places.ends[far]);
-        let link_to = if (link.kind, near) == (LinkKind::Child, 1) { "parent" } else { link.kind.name() };
+    for (link, near, [own, other]) in layout.at(topology, plan.id) {
+        let link_to = if (link.kind, near) == (LinkKind::Child, 1) { "parent" } else { link.kind.word() };
         let mut interface = json!({
             "underlay": {"local": own.underlay().to_string(), "remote": other.underlay().to_string()},
-            "isd_as": link.ends[far].to_string(),
+            "isd_as": link.ends[1 - near].to_string(),
             "link_to": link_to,
             "mtu": link.mtu,
             "bfd": {
@@ -155,8 +184,8 @@ fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses:
 
 /// What the AS announces of its links, and of the ways between them.
 fn static_info(topology: &Topology, layout: &Layout, id: IsdAs) -> Value {
-    let own: Vec<(u16, Announced)> =
-        layout.at(topology, id).map(|(link, places, end)| (places.ends[end].interface, link.announced[end])).collect();
+    let announced = layout.at(topology, id).map(|(link, near, [own, _])| (own.interface, link.announced[near]));
+    let own: Vec<(u16, Announced)> = announced.collect();
     let (mut latency, mut bandwidth) = (Map::new(), Map::new());
     for (interface, announced) in &own {
         if let Some(inter) = announced.latency {
@@ -175,45 +204,4 @@ fn static_info(topology: &Topology, layout: &Layout, id: IsdAs) -> Value {
 /// As Go's parsers read it; they want whole numbers.
 fn go_duration(time: Duration) -> String {
     format!("{}us", time.as_micros())
-}
-
-fn general(id: &str, folder: &Path) -> String {
-    let folder = toml::Value::from(folder.to_string_lossy().into_owned());
-    format!("[general]\nid = \"{id}\"\nconfig_dir = {folder}\n[log.console]\nlevel = \"error\"\n")
-}
-
-/// Of a service, of one kind.
-fn database(service: &str, kind: &str, folder: &Path) -> String {
-    let file = folder.join("db").join(format!("{service}.{kind}.db")).to_string_lossy().into_owned();
-    format!("[{kind}_db]\nconnection = {}\n", toml::Value::from(file))
-}
-
-fn router_toml(folder: &Path) -> String {
-    let buffers = format!("receive_buffer_size = {ROUTER_BUFFER}\nsend_buffer_size = {ROUTER_BUFFER}\n");
-    general("br", folder) + "[router]\nnum_processors = 1\n" + &buffers
-}
-
-fn control_toml(folder: &Path) -> String {
-    let databases = ["trust", "beacon", "path"].map(|kind| database("cs", kind, folder)).concat();
-    let beaconing =
-        ["origination", "propagation", "registration"].map(|what| format!("{what}_interval = \"{INTERVAL}\"\n"));
-    let query = format!("[path]\nquery_interval = \"{INTERVAL}\"\n");
-    general("cs", folder) + &databases + "[beaconing]\n" + &beaconing.concat() + &query
-}
-
-fn daemon_toml(topology: &Topology, addresses: &AsLayout, folder: &Path, host: usize) -> String {
-    let name = format!("sd{host}");
-    let databases = ["trust", "path"].map(|kind| database(&name, kind, folder)).concat();
-    let listen = if topology.remote_daemons { any_of(addresses.router) } else { Ipv4Addr::LOCALHOST.into() };
-    let listen = SocketAddr::new(listen, DAEMON_PORT);
-    let service = format!("[sd]\naddress = \"{listen}\"\nquery_interval = \"{INTERVAL}\"\n");
-    general(&name, folder) + &databases + &service
-}
-
-fn shim_toml(addresses: &AsLayout, host: usize) -> String {
-    let underlay = any_of(addresses.router);
-    format!(
-        "[dispatcher]\nid = \"disp{host}\"\nlocal_udp_forwarding = true\nunderlay_addr = \"{underlay}\"\n\
-         [log.console]\nlevel = \"error\"\n"
-    )
 }

@@ -28,7 +28,7 @@ const V6_NETWORK: u8 = 64;
 const LINK_NETWORK: u8 = 24;
 /// Where services listen; the links' routers all on one port, each on an address of its own. Source: the reference
 /// implementation's documentation.
-pub(super) const ROUTER_PORT: u16 = 30042;
+pub(crate) const ROUTER_PORT: u16 = 30042;
 pub(super) const CONTROL_PORT: u16 = 30252;
 const LINK_PORT: u16 = 50000;
 /// IP and UDP headers before a SCION packet. Source: RFC 791, 8200, 768.
@@ -101,15 +101,15 @@ impl Layout {
         Self { ases, links: links.collect() }
     }
 
-    /// The ends of links at an AS: each link, its addresses, and which end of it that is.
+    /// The ends of links at an AS: each link, which end of it that is, and the addresses here and there.
     pub fn at<'a>(
         &'a self,
         topology: &'a Topology,
         id: IsdAs,
-    ) -> impl Iterator<Item = (&'a LinkPlan, &'a LinkLayout, usize)> {
-        let ends =
-            topology.links.iter().zip(&self.links).flat_map(|(link, places)| [(link, places, 0), (link, places, 1)]);
-        ends.filter(move |(link, _, end)| link.ends[*end] == id)
+    ) -> impl Iterator<Item = (&'a LinkPlan, usize, [LinkEnd; 2])> {
+        let links = topology.links.iter().zip(&self.links);
+        let ends = links.flat_map(|(link, LinkLayout { ends: [a, b], .. })| [(link, 0, [*a, *b]), (link, 1, [*b, *a])]);
+        ends.filter(move |(link, near, _)| link.ends[*near] == id)
     }
 }
 
@@ -120,10 +120,8 @@ fn as_layout(plan: &AsPlan, number: u8) -> AsLayout {
         // As the IPv4 address reads in decimal.
         Family::V6 => IpAddr::from(Ipv6Addr::new(V6, decimal(number), 0, 0, 0, 0, 0, decimal(host))),
     };
-    let (prefix, overhead) = match plan.family {
-        Family::V4 => (V4_NETWORK, OVERHEAD_V4),
-        Family::V6 => (V6_NETWORK, OVERHEAD_V6),
-    };
+    let is_v4 = plan.family == Family::V4;
+    let (prefix, overhead) = if is_v4 { (V4_NETWORK, OVERHEAD_V4) } else { (V6_NETWORK, OVERHEAD_V6) };
     AsLayout {
         id: plan.id,
         network: IpNet::new_assert(address(0), prefix).trunc(),

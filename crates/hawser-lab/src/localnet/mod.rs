@@ -1,7 +1,7 @@
 //! A SCION network on this machine: the reference implementation's router, control service and daemon in namespaces.
 //!
-//! 1. [`Topology`] says what it is: read from a file, or one of those that come along (`parse`, `check`).
-//! 2. [`services()`]: Go builds the programs, once, at pinned versions.
+//! 1. [`Topology`] says what it is: read from a file, or one of those that come along (`parse`).
+//! 2. [`services()`]: Go builds the programs, when they are first asked for, at pinned versions.
 //! 3. [`Localnet::start`]: addresses (`layout`), certificates and configurations (`config`), namespaces and links
 //!    (`network`), processes.
 //! 4. [`Localnet::wait_ready`]: every daemon has paths to every AS, and over every link (`ready`).
@@ -22,22 +22,24 @@ use hawser_wire::Namespace;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
+use crate::go::{self, GoModule};
 use crate::process::Process;
 
-mod check;
 mod config;
 mod layout;
 mod network;
 mod parse;
 mod ready;
-mod services;
 mod status;
 pub mod supervise;
 mod topology;
 
+pub(crate) use config::dispatcher_settings;
+pub(crate) use layout::ROUTER_PORT;
 pub use network::NetLink;
-pub use services::services;
-pub(crate) use services::{CLASSIC, SERVICES};
+pub(crate) use network::UPLINK;
+pub(crate) use parse::DISPATCHED;
+pub(crate) use ready::at_once;
 pub use status::{AsStatus, EmulatedStatus, HostStatus, LinkStatus, PathsStatus, ProcessStatus, Status, WayStatus};
 pub use topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, Topology};
 
@@ -49,10 +51,44 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// size a buffer is no error of a service.
 const ENVIRONMENT: [(&str, &str); 2] = [("GOMAXPROCS", "1"), ("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")];
 
+/// v0.15.1: what networks run.
+pub(crate) const SERVICES: GoModule = GoModule {
+    name: "scion-services",
+    files: &[("go.mod", include_str!("../../go/scion/go.mod")), ("go.sum", include_str!("../../go/scion/go.sum"))],
+    packages: &[
+        "github.com/scionproto/scion/router/cmd/router",
+        "github.com/scionproto/scion/control/cmd/control",
+        "github.com/scionproto/scion/daemon/cmd/daemon",
+        "github.com/scionproto/scion/dispatcher/cmd/dispatcher",
+        "github.com/scionproto/scion/scion/cmd/scion",
+        "github.com/scionproto/scion/scion-pki/cmd/scion-pki",
+    ],
+};
+/// v0.11.0: the last one with a dispatcher between applications and the network.
+pub(crate) const CLASSIC: GoModule = GoModule {
+    name: "scion-classic",
+    files: &[
+        ("go.mod", include_str!("../../go/scion-classic/go.mod")),
+        ("go.sum", include_str!("../../go/scion-classic/go.sum")),
+    ],
+    packages: &[
+        "github.com/scionproto/scion/dispatcher/cmd/dispatcher",
+        "github.com/scionproto/scion/daemon/cmd/daemon",
+    ],
+};
+
+/// The folder with what networks run: `router`, `control`, `daemon`, `dispatcher`, `scion`, `scion-pki`; built where it
+/// is not in the cache yet, and what takes long is told on standard error.
+///
+/// # Errors
+/// [`LabError::Missing`] where there is no Go, [`LabError::Refused`] where it cannot build.
+pub fn services() -> Result<PathBuf, LabError> {
+    SERVICES.build(&go::cache(), &|line| eprintln!("{line}"))
+}
+
 /// A running network. It starts without any path, and is removed on drop; may be used from any thread.
 #[derive(Debug)]
 pub struct Localnet {
-    name: String,
     // Processes go before the thread that started them, and both before the links, which go before their namespaces.
     processes: Vec<Service>,
     _keep: Sender<()>,
@@ -64,7 +100,6 @@ pub struct Localnet {
     pub hosts: Vec<Host>,
     /// What it is.
     pub topology: Topology,
-    layout: Layout,
     folder: Folder,
     /// The folder of the programs that it runs.
     pub services: PathBuf,
@@ -100,36 +135,33 @@ impl Localnet {
     /// # Errors
     /// Where there is no root or no Go, a process fails, or paths do not come.
     pub fn up(topology: &Topology) -> Result<Self, LabError> {
-        let localnet = Self::start(&topology.name, topology, &services()?)?;
+        let localnet = Self::start(topology, &services()?)?;
         localnet.wait_ready(PATIENCE)?;
         Ok(localnet)
     }
 
-    /// Step 3, under a name; `services` is the folder of the programs. All is done by a thread that lives as long as
-    /// the network: a process is told to end when the thread that started it ends, and whoever makes a network may be a
-    /// test's thread.
+    /// Step 3; `services` is the folder of the programs. All is done by a thread that lives as long as the network: a
+    /// process is told to end when the thread that started it ends, and whoever makes a network may be a test's thread.
     ///
     /// # Errors
     /// Where there is no root, or a process does not start.
-    pub fn start(name: &str, topology: &Topology, services: &Path) -> Result<Self, LabError> {
+    pub fn start(topology: &Topology, services: &Path) -> Result<Self, LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
         }
-        let (owned, topology, services) = (name.to_owned(), topology.clone(), services.to_owned());
+        let (owned, services) = (topology.clone(), services.to_owned());
         let ((keep, kept), (tell, told)) = (channel(), channel());
-        let work = move || {
+        thread::spawn(move || {
             // Nobody waits where this very call has panicked.
-            let _ = tell.send(Self::build(owned, topology, services, keep));
+            let _ = tell.send(Self::build(owned, services, keep));
             // Its owner says nothing: it is gone when this returns.
             let _ = kept.recv();
-        };
-        let thread = thread::Builder::new().name("localnet".to_owned()).spawn(work);
-        thread.map_err(|error| LabError::system("start thread localnet", error))?;
+        });
         let fault = "the thread that starts it ended".to_owned();
-        told.recv().map_err(|_| LabError::Network { network: name.to_owned(), fault })?
+        told.recv().map_err(|_| LabError::Network { network: topology.name.clone(), fault })?
     }
 
-    fn build(name: String, topology: Topology, services: PathBuf, keep: Sender<()>) -> Result<Self, LabError> {
+    fn build(topology: Topology, services: PathBuf, keep: Sender<()>) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let begun = Instant::now();
         let folder = Folder::new()?;
@@ -137,15 +169,42 @@ impl Localnet {
         config::write(&topology, &layout, &services, folder.path())?;
         let (mut routers, mut hosts) = (BTreeMap::new(), Vec::new());
         for addresses in &layout.ases {
-            let (router, own) = network::namespaces(&name, addresses)?;
+            let (router, own) = network::namespaces(&topology.name, addresses)?;
             routers.insert(addresses.id, router);
             hosts.extend(own);
         }
         let plans = topology.links.iter().zip(&layout.links);
         let links = plans.map(|(plan, addresses)| NetLink::build(plan, addresses, plan.ends.map(|id| &routers[&id])));
         let links = links.collect::<Result<_, _>>()?;
-        let processes = start_all(&topology, &routers, &hosts, &services, &folder)?;
-        Ok(Self { name, processes, _keep: keep, links, routers, hosts, topology, layout, folder, services, begun })
+        let processes = Vec::new();
+        let mut net = Self { processes, _keep: keep, links, routers, hosts, topology, folder, services, begun };
+        net.processes = net.start_all()?;
+        Ok(net)
+    }
+
+    /// Routers first: what others send before there is one is lost, and retransmitted a second later.
+    fn start_all(&self) -> Result<Vec<Service>, LabError> {
+        let mut started = Vec::new();
+        let mut start = |isd_as: IsdAs, role: String, program: &str, config: String, namespace: &Namespace| {
+            let mut command = namespace.command(&self.services.join(program).to_string_lossy());
+            command.arg("--config").arg(self.config_dir(isd_as).join(config)).envs(ENVIRONMENT);
+            let name = format!("{}.{role}", config::name_of(isd_as));
+            let process = Process::launch(&name, command, Stdio::null(), &self.folder)?;
+            started.push(Service { isd_as, role, process });
+            Ok::<_, LabError>(())
+        };
+        for (role, config) in [("router", "br.toml"), ("control", "cs.toml")] {
+            for (&isd_as, namespace) in &self.routers {
+                start(isd_as, role.to_owned(), role, config.to_owned(), namespace)?;
+            }
+        }
+        for Host { isd_as, number, namespace, .. } in &self.hosts {
+            start(*isd_as, format!("daemon{number}"), "daemon", format!("sd{number}.toml"), namespace)?;
+            if self.topology.find(*isd_as).is_some_and(|plan| plan.shim) {
+                start(*isd_as, format!("shim{number}"), "dispatcher", format!("disp{number}.toml"), namespace)?;
+            }
+        }
+        Ok(started)
     }
 
     /// The first host of an AS, written as `1-ff00:0:111`.
@@ -171,7 +230,7 @@ impl Localnet {
     /// # Errors
     /// Where there is none.
     pub fn link(&self, name: &str) -> Result<&NetLink, LabError> {
-        let found = self.links.iter().find(|link| link.name == name);
+        let found = self.links.iter().find(|link| link.plan.name == name);
         found.ok_or_else(|| self.fault(format!("there is no link {name}")))
     }
 
@@ -181,7 +240,7 @@ impl Localnet {
     }
 
     fn fault(&self, fault: impl Into<String>) -> LabError {
-        LabError::Network { network: self.name.clone(), fault: fault.into() }
+        LabError::Network { network: self.topology.name.clone(), fault: fault.into() }
     }
 }
 
@@ -192,33 +251,8 @@ impl Drop for Localnet {
     }
 }
 
-/// Routers first: what others send before there is one is lost, and retransmitted a second later.
-fn start_all(
-    topology: &Topology,
-    routers: &BTreeMap<IsdAs, Namespace>,
-    hosts: &[Host],
-    services: &Path,
-    folder: &Folder,
-) -> Result<Vec<Service>, LabError> {
-    let mut started = Vec::new();
-    let mut start = |isd_as: IsdAs, role: String, program: &str, config: String, namespace: &Namespace| {
-        let mut command = namespace.command(&services.join(program).to_string_lossy());
-        command.arg("--config").arg(config::folder_of(folder.path(), isd_as).join(config)).envs(ENVIRONMENT);
-        let name = format!("{}.{role}", config::name_of(isd_as));
-        let process = Process::launch(&name, command, Stdio::null(), folder)?;
-        started.push(Service { isd_as, role, process });
-        Ok::<_, LabError>(())
-    };
-    for (role, config) in [("router", "br.toml"), ("control", "cs.toml")] {
-        for plan in &topology.ases {
-            start(plan.id, role.to_owned(), role, config.to_owned(), &routers[&plan.id])?;
-        }
-    }
-    for Host { isd_as, number, namespace, .. } in hosts {
-        start(*isd_as, format!("daemon{number}"), "daemon", format!("sd{number}.toml"), namespace)?;
-        if topology.find(*isd_as).is_some_and(|plan| plan.shim) {
-            start(*isd_as, format!("shim{number}"), "dispatcher", format!("disp{number}.toml"), namespace)?;
-        }
-    }
-    Ok(started)
+/// The hosts of a topology's first AS, joined by veths, without any program.
+pub(crate) fn bare_hosts(topology: &Topology) -> Result<Vec<Host>, LabError> {
+    let _making = cleanup::making();
+    network::namespaces(&topology.name, &Layout::of(topology).ases[0]).map(|(_, hosts)| hosts)
 }

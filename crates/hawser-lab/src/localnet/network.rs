@@ -14,6 +14,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hawser_scion::{Fingerprint, InterfaceId, IsdAs, PathInterface};
 use hawser_wire::{Counters, EmulatedLink, End, LinkSpec, Namespace, Way, veth};
 use ipnet::IpNet;
 
@@ -24,18 +25,15 @@ use super::topology::LinkPlan;
 use crate::error::LabError;
 
 /// A host's interface towards its AS.
-const UPLINK: &str = "eth0";
-/// Where the bytes sent stand among an interface's numbers, the packets after them. Source: proc_pid_net(5), dev.
-const SENT_BYTES: usize = 8;
-/// Bytes of Ethernet's header, which the kernel counts with each packet, and an emulated link does not. Source: IEEE
-/// 802.3, 3.1.1.
-const ETHERNET: u64 = 14;
+pub(crate) const UPLINK: &str = "eth0";
 
 /// A link between two ASes. It starts whole, and is removed on drop; may be used from any thread.
 #[derive(Debug)]
 pub struct NetLink {
-    /// Its name.
-    pub name: String,
+    /// What it is.
+    pub plan: LinkPlan,
+    /// Its interfaces in the ASes at its ends.
+    pub(super) interfaces: [PathInterface; 2],
     /// The emulator, where the topology asks for one.
     pub emulated: Option<EmulatedLink>,
     ends: [End; 2],
@@ -89,7 +87,16 @@ impl NetLink {
             veth(&a, &b, addresses.mtu)?;
             None
         };
-        Ok(Self { name: plan.name.clone(), emulated, ends, cut: AtomicBool::new(false) })
+        let interface = |end: usize| InterfaceId(addresses.ends[end].interface);
+        let interfaces = [0, 1].map(|end| PathInterface { isd_as: plan.ends[end], id: interface(end) });
+        Ok(Self { plan: plan.clone(), interfaces, emulated, ends, cut: AtomicBool::new(false) })
+    }
+
+    /// The path that is this link alone, where it leads from one AS to another.
+    pub(super) fn path(&self, from: IsdAs, to: IsdAs) -> Option<Fingerprint> {
+        let near = self.plan.ends.iter().position(|&end| end == from)?;
+        let crossed = [self.interfaces[near], self.interfaces[1 - near]];
+        (crossed[1].isd_as == to).then(|| Fingerprint::new(crossed))
     }
 
     /// Whether it was cut, and not restored.
@@ -128,54 +135,16 @@ impl NetLink {
     /// # Errors
     /// Where the link is not emulated.
     pub fn black_hole(&self, on: bool) -> Result<(), LabError> {
-        let link = self.emulated.as_ref().ok_or_else(|| LabError::Refused {
-            action: format!("change link {}", self.name),
-            said: "it is a plain veth: give it a rate or a delay in the topology".to_owned(),
-        })?;
-        Ok(link.black_hole(on)?)
+        let why = "it is a plain veth: give it a rate or a delay in the topology";
+        let plain = || LabError::refused(format!("change link {}", self.plan.name), why);
+        Ok(self.emulated.as_ref().ok_or_else(plain)?.black_hole(on)?)
     }
 
     /// What it has carried, from its first end first; of a plain veth only packets and their IP bytes are counted.
-    ///
-    /// # Errors
-    /// Where an interface is gone.
-    pub fn counters(&self) -> Result<[Counters; 2], LabError> {
-        if let Some(link) = &self.emulated {
-            return Ok(Way::BOTH.map(|way| link.counters(way)));
+    pub fn counters(&self) -> [Counters; 2] {
+        match &self.emulated {
+            Some(link) => Way::BOTH.map(|way| link.counters(way)),
+            None => self.ends.each_ref().map(End::sent),
         }
-        let [a, b] = &self.ends;
-        Ok([sent(a)?, sent(b)?])
-    }
-}
-
-/// What an end of a veth has sent, which its other end has received.
-fn sent(end: &End) -> Result<Counters, LabError> {
-    let text = end.namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?;
-    let text = text.map_err(|error| LabError::system(format!("count packets of {}", end.interface), error))?;
-    Ok(of_interface(&text, &end.interface))
-}
-
-/// That, by what `/proc/net/dev` says; nothing where the interface is not there.
-fn of_interface(text: &str, interface: &str) -> Counters {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    let numbers = lines.find(|(name, _)| name.trim() == interface).map_or("", |(_, numbers)| numbers);
-    let mut sent = numbers.split_whitespace().skip(SENT_BYTES).map_while(|field| field.parse::<u64>().ok());
-    let (bytes, packets) = (sent.next().unwrap_or_default(), sent.next().unwrap_or_default());
-    let bytes = bytes.saturating_sub(packets * ETHERNET);
-    Counters { packets_in: packets, packets_out: packets, bytes_in: bytes, bytes_out: bytes, ..Counters::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_veth_counts_bytes_of_ip_as_an_emulated_link_does() {
-        let text = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  \
-                    c12: 9 1 0 0 0 0 0 0 1514 1 0 0 0 0 0 0\n    c1: 7 1 0 0 0 0 0 0 4514 4 0 0 0 0 0 0\n";
-        let sent = of_interface(text, "c1");
-        assert_eq!((sent.packets_in, sent.packets_out), (4, 4));
-        assert_eq!((sent.bytes_in, sent.bytes_out), (4514 - 4 * 14, 4514 - 4 * 14));
-        assert_eq!(of_interface(text, "c2"), Counters::default());
     }
 }

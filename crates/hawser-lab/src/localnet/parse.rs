@@ -2,7 +2,7 @@
 //!
 //! 1. The text becomes a tree that knows its bytes.
 //! 2. The topology's own keys, its ASes, its links; `count` makes several links of one.
-//! 3. What must hold of all together: `check`.
+//! 3. What must hold of all together (`topology`).
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use hawser_scion::conn::PortRange;
 use hawser_wire::Direction;
 use toml::de::{DeTable, DeValue};
 
-use super::check;
-use super::topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, Topology};
+use super::topology::{self, Announced, AsPlan, Family, LinkPlan, Topology};
+use crate::error::LabError;
 use crate::scenario::figures::{DEFAULT_QUEUE, Figures};
 use crate::scenario::find::{FileError, is_file};
 use crate::scenario::link::{self, Traces};
@@ -48,14 +48,11 @@ const COUNT_MAX: u8 = 16;
 const LINKS_MAX: usize = 250;
 /// What routers send straight to hosts, where the file does not say. Source: the reference implementation's
 /// documentation, "Configuring an AS", `dispatched_ports`.
-const DISPATCHED: PortRange = PortRange { first: 31000, last: 32767 };
+pub(crate) const DISPATCHED: PortRange = PortRange { first: 31000, last: 32767 };
 /// How often a router asks whether a link is there. Source: the reference implementation's default for BFD.
 const BFD: Duration = Duration::from_millis(200);
 
-const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
-const KINDS: [(&str, LinkKind); 3] = [("core", LinkKind::Core), ("child", LinkKind::Child), ("peer", LinkKind::Peer)];
-
-/// What was read so far, and where it stands, for `check`. Grows while the file is read; one owner.
+/// What was read so far, and where it stands, for step 3. Grows while the file is read; one owner.
 pub(super) struct Draft {
     pub topology: Topology,
     /// Of each AS's `id`.
@@ -102,6 +99,13 @@ impl Topology {
     }
 }
 
+impl From<FileError> for LabError {
+    /// A topology that comes along is wrong.
+    fn from(error: FileError) -> Self {
+        Self::Refused { action: "read a topology that comes along".to_owned(), said: error.to_string() }
+    }
+}
+
 /// Steps 2 and 3.
 fn parsed(tree: &DeTable<'_>, links: Option<u8>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Topology {
     let mut table = Table::new("the topology".to_owned(), tree, 0..0, faults);
@@ -119,7 +123,7 @@ fn parsed(tree: &DeTable<'_>, links: Option<u8>, traces: Traces<'_>, faults: &mu
     draft.read_links(tree, links, traces, faults);
     // What a wrong AS would have been is not known: what links say of it is no fault of theirs.
     if !wrong_ases {
-        check::whole(&draft, faults);
+        topology::whole(&draft, faults);
     }
     draft.topology
 }
@@ -140,7 +144,7 @@ impl Draft {
             }
             let core = table.is("core");
             let hosts = table.get("hosts", |value| number(value, 0, HOSTS_MAX)).unwrap_or(1);
-            let family = table.get("hosts-ip", |value| values::word(value, &FAMILIES)).unwrap_or(Family::V4);
+            let family = table.get("hosts-ip", values::keyword).unwrap_or(Family::V4);
             let mtu = table.get("mtu", |value| values::whole(value, MTU_MIN));
             let mtu = mtu.unwrap_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 });
             let dispatched = table.get("dispatched-ports", |value| string(value, ports)).unwrap_or(DISPATCHED);
@@ -155,7 +159,7 @@ impl Draft {
     fn read_links(&mut self, tree: &DeTable<'_>, links: Option<u8>, traces: Traces<'_>, faults: &mut Faults<'_>) {
         each(tree, "link", "link", faults, |table| {
             let name = table.required("name", "name = \"c1\"", values::link_name);
-            let kind = table.required("kind", "kind = \"core\"", |value| values::word(value, &KINDS));
+            let kind = table.required("kind", "kind = \"core\"", values::keyword);
             let [a, b] = [("a", "a = \"1-ff00:0:110\""), ("b", "b = \"1-ff00:0:111\"")]
                 .map(|(key, example)| table.required(key, example, |value| known(value, &self.topology)));
             let count = table.get("count", |value| number(value, 1, COUNT_MAX));
@@ -167,13 +171,13 @@ impl Draft {
                 let fault = Fault::new(format!("`mtu`: an emulated link carries at most {MTU_EMULATED} bytes"));
                 table.fault_at("mtu", fault.hint("a link without rate, delay and loss carries more"));
             }
-            let (name, kind, ends) = (name?, kind?.value, [a?.value, b?.value]);
+            let (Sited { value: name, span }, kind, ends) = (name?, kind?.value, [a?.value, b?.value]);
             let mtu = mtu.unwrap_or(MTU_V4);
-            let plan = LinkPlan { name: String::new(), kind, ends, ways, mtu, announced, bfd };
-            for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
-                claim(table, &self.topology, &name);
+            let plan = LinkPlan { name, kind, ends, ways, mtu, announced, bfd };
+            for plan in several(plan, count.map(|count| links.unwrap_or(count))) {
+                claim(table, &self.topology, &plan.name, &span);
                 self.link_spans.push(table.header());
-                self.topology.links.push(LinkPlan { name: name.value, ..plan });
+                self.topology.links.push(plan);
             }
             Some(())
         });
@@ -185,25 +189,24 @@ impl Draft {
 }
 
 /// Links of one section: `name`, or `name1` to `nameN`, each with its own chance.
-fn several(name: &Sited<String>, count: Option<u8>, plan: &LinkPlan) -> Vec<(Sited<String>, LinkPlan)> {
-    let Some(count) = count else { return vec![(name.clone(), plan.clone())] };
+fn several(plan: LinkPlan, count: Option<u8>) -> Vec<LinkPlan> {
+    let Some(count) = count else { return vec![plan] };
     let numbered = |number: u8| {
-        let value = format!("{}{number}", name.value);
         let seeded = |way: &Direction| Direction { seed: way.seed + 2 * u64::from(number), ..way.clone() };
         let ways = plan.ways.as_ref().map(|ways| ways.each_ref().map(seeded));
-        (Sited { value, span: name.span.clone() }, LinkPlan { ways, ..plan.clone() })
+        LinkPlan { name: format!("{}{number}", plan.name), ways, ..plan.clone() }
     };
     (1..=count).map(numbered).collect()
 }
 
-fn claim(table: &mut Table<'_, '_, '_>, topology: &Topology, name: &Sited<String>) {
-    if topology.links.iter().any(|link| link.name == name.value) {
-        let fault = Fault::new(format!("`name`: there is a link {} already", quoted(&name.value)));
-        table.fault(name.span.clone(), fault.hint("each has a name of its own"));
+fn claim(table: &mut Table<'_, '_, '_>, topology: &Topology, name: &str, span: &Span) {
+    if topology.links.iter().any(|link| link.name == name) {
+        let fault = Fault::new(format!("`name`: there is a link {} already", quoted(name)));
+        table.fault(span.clone(), fault.hint("each has a name of its own"));
     }
-    if name.value.len() > check::NAME_MAX || name.value.starts_with(check::HOST_PREFIX) {
-        let fault = Fault::new(format!("`name`: a link cannot be called {}", quoted(&name.value)));
-        table.fault(name.span.clone(), fault.hint("at most 15 letters with its number, and not host…"));
+    if name.len() > topology::NAME_MAX || name.starts_with(topology::HOST_PREFIX) {
+        let fault = Fault::new(format!("`name`: a link cannot be called {}", quoted(name)));
+        table.fault(span.clone(), fault.hint("at most 15 letters with its number, and not host…"));
     }
 }
 
@@ -224,8 +227,7 @@ fn ways(figures: [Figures; 2]) -> Option<[Direction; 2]> {
 fn announced(table: &mut Table<'_, '_, '_>, ways: Option<&[Direction; 2]>) -> [Announced; 2] {
     let latency = table.get("announce-latency", values::duration);
     let bandwidth = table.get("announce-bandwidth", values::rate);
-    let silent = !table.get("announce", boolean).unwrap_or(true);
-    if silent {
+    if !table.get("announce", boolean).unwrap_or(true) {
         return [Announced::default(); 2];
     }
     let of = |way: Option<&Direction>| Announced {

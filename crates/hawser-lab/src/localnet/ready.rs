@@ -4,36 +4,22 @@
 //! 2. It is whole when each has one at least, and every link is a path of its own between its ends.
 //! 3. What is missing is asked for again; a process that has ended ends the wait.
 
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
-use hawser_scion::{Fingerprint, InterfaceId, IsdAs, PathInterface};
-use serde::Deserialize;
+use hawser_scion::daemon::{DaemonAddr, DaemonClient, Refresh};
+use hawser_scion::select::listed;
+use hawser_scion::{EndpointAddr, IsdAs, Path};
 
 use super::{Host, Localnet};
 use crate::error::LabError;
+use crate::text::told;
 use crate::wait::until;
 
 /// How often daemons are asked: they ask their control service as often, and it takes turns of a second.
 const GLANCE: Duration = Duration::from_millis(200);
-
-/// What `scion showpaths` prints. Plain data.
-#[derive(Deserialize)]
-struct Shown {
-    #[serde(default)]
-    paths: Vec<ShownPath>,
-}
-
-#[derive(Deserialize)]
-struct ShownPath {
-    #[serde(default)]
-    hops: Vec<ShownHop>,
-}
-
-#[derive(Deserialize)]
-struct ShownHop {
-    isd_as: String,
-    interface: u16,
-}
 
 impl Localnet {
     /// Waits until the network is whole; gives how long that took from its start.
@@ -43,8 +29,8 @@ impl Localnet {
     pub fn wait_ready(&self, patience: Duration) -> Result<Duration, LabError> {
         let mut missing = self.pairs();
         let whole = until(patience, GLANCE, || {
-            let left = at_once(std::mem::take(&mut missing), |pair| (!self.is_joined(pair)).then_some(pair));
-            missing = left.into_iter().flatten().collect();
+            let left: Vec<_> = at_once(missing.drain(..), |pair| (!self.is_joined(pair)).then_some(pair));
+            missing.extend(left.into_iter().flatten());
             if missing.is_empty() {
                 return Ok(Some(self.begun.elapsed()));
             }
@@ -66,46 +52,46 @@ impl Localnet {
 
     /// Steps 1 and 2, for a pair.
     fn is_joined(&self, (from, to): (&Host, IsdAs)) -> bool {
-        let paths = self.paths(from, to).unwrap_or_default();
-        let mut direct =
-            self.layout.at(&self.topology, from.isd_as).filter(|(link, _, near)| link.ends[1 - near] == to);
-        !paths.is_empty()
-            && direct.all(|(link, places, near)| {
-                let crossed =
-                    |end: usize| PathInterface { isd_as: link.ends[end], id: InterfaceId(places.ends[end].interface) };
-                paths.contains(&Fingerprint::new([near, 1 - near].map(crossed)))
-            })
-    }
-
-    /// The paths that a host's daemon has to an AS now.
-    ///
-    /// # Errors
-    /// Where the daemon does not answer.
-    pub fn paths(&self, from: &Host, to: IsdAs) -> Result<Vec<Fingerprint>, LabError> {
-        let mut command = from.namespace.command(&self.services.join("scion").to_string_lossy());
-        command.args(["showpaths", "--no-probe", "--format", "json", "-m", "100", "--sciond"]);
-        command.arg(from.daemon.to_string()).arg(to.to_string()).env("GOMAXPROCS", "1");
-        let output = command.output().map_err(|error| LabError::system("run scion showpaths", error))?;
-        let told = |error: serde_json::Error| LabError::Refused {
-            action: format!("ask the daemon of {} for paths to {to}: {error}", from.isd_as),
-            said: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
-        let shown: Shown = serde_json::from_slice(&output.stdout).map_err(told)?;
-        let path = |path: ShownPath| {
-            let hop = |hop: ShownHop| {
-                Some(PathInterface { isd_as: hop.isd_as.parse().ok()?, id: InterfaceId(hop.interface) })
-            };
-            Fingerprint::new(path.hops.into_iter().filter_map(hop))
-        };
-        Ok(shown.paths.into_iter().map(path).collect())
+        let paths = from.paths(to).unwrap_or_default();
+        let mut direct = self.links.iter().filter_map(|link| link.path(from.isd_as, to));
+        !paths.is_empty() && direct.all(|way| paths.iter().any(|path| path.interfaces == way))
     }
 }
 
-/// Asks for all of them at once; the answers are in their order.
-pub(super) fn at_once<W: Send, T: Send>(all: Vec<W>, ask: impl Fn(W) -> T + Sync) -> Vec<T> {
-    let ask = &ask;
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = all.into_iter().map(|one| scope.spawn(move || ask(one))).collect();
-        asked.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+impl Host {
+    /// A port of its.
+    pub(crate) fn endpoint(&self, port: u16) -> EndpointAddr {
+        EndpointAddr::new(self.isd_as, SocketAddr::new(self.address, port))
+    }
+
+    /// The paths that its daemon has to an AS now, as `scion showpaths` lists them.
+    ///
+    /// # Errors
+    /// Where the daemon does not answer.
+    pub fn paths(&self, to: IsdAs) -> Result<Vec<Path>, LabError> {
+        let action = format!("ask the daemon of {} for paths to {to}", self.isd_as);
+        let failed = |error: &dyn std::error::Error| LabError::refused(&action, told(error));
+        let address = self.daemon.to_string().parse::<DaemonAddr>().map_err(|error| failed(&error))?;
+        let ask = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(|error| failed(&error))?.block_on(async {
+                let client = DaemonClient::new(address).map_err(|error| failed(&error))?;
+                client.paths(to, Refresh::No).await.map_err(|error| failed(&error))
+            })
+        };
+        let known = self.namespace.run(ask)??.paths;
+        Ok(listed(&known).into_iter().map(|place| known[place].clone()).collect())
+    }
+}
+
+/// Does this with all of them at once, each in a thread of its own; the results are in their order.
+pub(crate) fn at_once<W: Send, T: Send, C: FromIterator<T>>(
+    all: impl IntoIterator<Item = W>,
+    work: impl Fn(W) -> T + Sync,
+) -> C {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || work(one))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }

@@ -6,12 +6,10 @@ use hawser_scion::IsdAs;
 use hawser_wire::Way;
 use serde::{Deserialize, Serialize};
 
-use super::layout::LinkLayout;
 use super::network::NetLink;
 use super::ready::at_once;
-use super::topology::{AsPlan, LinkPlan};
+use super::topology::AsPlan;
 use super::{Host, Localnet, Service};
-use crate::error::LabError;
 
 /// Lines of a process's log that are told.
 const LOG_LINES: usize = 3;
@@ -148,25 +146,21 @@ pub struct WayStatus {
 
 impl Localnet {
     /// All of it. What takes time (each daemon is asked for its paths) takes it here.
-    ///
-    /// # Errors
-    /// Where a link's interface is gone.
-    pub fn status(&self) -> Result<Status, LabError> {
+    pub fn status(&self) -> Status {
         let ases: Vec<_> = self.topology.ases.iter().map(|plan| self.as_status(plan)).collect();
         let processes = || ases.iter().flat_map(|one| &one.processes);
-        let links = self.topology.links.iter().zip(&self.layout.links).zip(&self.links);
-        Ok(Status {
-            name: self.name.clone(),
+        Status {
+            name: self.topology.name.clone(),
             programs: self.services.clone(),
             up_s: self.begun.elapsed().as_secs_f64(),
             ready_s: None,
             fault: None,
             memory_bytes: processes().map(|process| process.memory_bytes).sum(),
             cpu_s: processes().map(|process| process.cpu_s).sum(),
-            paths: at_once(self.pairs(), |(from, to)| self.paths_status(from, to)),
-            links: links.map(|((plan, places), link)| link_status(plan, places, link)).collect::<Result<_, _>>()?,
+            paths: at_once(self.pairs(), |(from, to)| paths_status(from, to)),
+            links: self.links.iter().map(link_status).collect(),
             ases,
-        })
+        }
     }
 
     fn as_status(&self, plan: &AsPlan) -> AsStatus {
@@ -184,15 +178,15 @@ impl Localnet {
             processes: self.processes.iter().filter(|one| one.isd_as == plan.id).map(Service::status).collect(),
         }
     }
+}
 
-    fn paths_status(&self, from: &Host, to: IsdAs) -> PathsStatus {
-        let paths = self.paths(from, to);
-        PathsStatus {
-            from: from.isd_as.to_string(),
-            to: to.to_string(),
-            fault: paths.as_ref().err().map(ToString::to_string),
-            paths: paths.unwrap_or_default().iter().map(ToString::to_string).collect(),
-        }
+fn paths_status(from: &Host, to: IsdAs) -> PathsStatus {
+    let paths = from.paths(to);
+    PathsStatus {
+        from: from.isd_as.to_string(),
+        to: to.to_string(),
+        fault: paths.as_ref().err().map(ToString::to_string),
+        paths: paths.unwrap_or_default().iter().map(|path| path.interfaces.to_string()).collect(),
     }
 }
 
@@ -215,9 +209,9 @@ impl Service {
     }
 }
 
-fn link_status(plan: &LinkPlan, places: &LinkLayout, link: &NetLink) -> Result<LinkStatus, LabError> {
-    let [a, b] = [0, 1].map(|end| format!("{}#{}", plan.ends[end], places.ends[end].interface));
-    let [a_to_b, b_to_a] = link.counters()?.map(|counters| WayStatus {
+fn link_status(link: &NetLink) -> LinkStatus {
+    let [a, b] = link.interfaces.map(|interface| interface.to_string());
+    let [a_to_b, b_to_a] = link.counters().map(|counters| WayStatus {
         packets: counters.packets_out,
         bytes: counters.bytes_out,
         dropped: counters.dropped_by_queue + counters.dropped_by_codel,
@@ -227,7 +221,7 @@ fn link_status(plan: &LinkPlan, places: &LinkLayout, link: &NetLink) -> Result<L
         rate_mbps: way.mean_rate().map(|rate| rate.bits_per_second() as f64 / 1e6),
         delay_ms: way.delay.as_secs_f64() * 1e3,
     });
-    let (name, kind) = (plan.name.clone(), plan.kind.name().to_owned());
+    let (name, kind) = (link.plan.name.clone(), link.plan.kind.to_string());
     let state = if link.is_cut() { "cut" } else { "up" }.to_owned();
-    Ok(LinkStatus { name, kind, a, b, state, emulated, a_to_b, b_to_a })
+    LinkStatus { name, kind, a, b, state, emulated, a_to_b, b_to_a }
 }

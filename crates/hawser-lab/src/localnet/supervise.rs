@@ -70,30 +70,25 @@ pub enum Order {
 ///
 /// # Errors
 /// As [`Localnet::start`]; and where there is a network of this name already.
-pub fn keep(name: &str, topology: &Topology, services: &Path) -> Result<(), LabError> {
-    let listener = listen(name)?;
-    let named = |name: &str| thread::Builder::new().name(name.to_owned());
-    named("up").spawn(heed_up).map_err(|error| LabError::system("start thread up", error))?;
-    let localnet = Localnet::start(name, topology, services)?;
+pub fn keep(topology: &Topology, services: &Path) -> Result<(), LabError> {
+    let listener = listen(&topology.name)?;
+    thread::spawn(heed_up);
+    let localnet = Localnet::start(topology, services)?;
     say(&Ok(None));
     let whole: OnceLock<Progress> = OnceLock::new();
-    let wait = || {
-        let waited = localnet.wait_ready(PATIENCE);
-        let progress = waited.map(|time| Some(time.as_secs_f64())).map_err(|error| error.to_string());
-        say(&progress);
-        // Nobody else sets it.
-        let _ = whole.set(progress);
+    let wait = || match localnet.wait_ready(PATIENCE) {
+        Ok(time) => Ok(Some(time.as_secs_f64())),
+        Err(error) => Err(error.to_string()),
     };
     thread::scope(|scope| {
-        let waiting = named("ready").spawn_scoped(scope, wait);
-        waiting.map_err(|error| LabError::system("start thread ready", error))?;
+        scope.spawn(|| say(whole.get_or_init(wait)));
         for stream in listener.incoming().flatten() {
             if let Err(error) = serve(&stream, &localnet, whole.get()) {
                 tracing::debug!(%error, "answer");
             }
         }
-        Ok(())
-    })
+    });
+    Ok(())
 }
 
 /// Step 2.
@@ -145,11 +140,11 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Progress>)
             stream.set_read_timeout(None)?;
             return stream.read_to_end(&mut Vec::new()).map(drop);
         }
-        Ok(Order::Status) => localnet.status().map(|status| match whole.cloned() {
-            None => Some(status),
-            Some(Ok(ready_s)) => Some(Status { ready_s, ..status }),
-            Some(Err(fault)) => Some(Status { fault: Some(fault), ..status }),
-        }),
+        Ok(Order::Status) => Ok(Some(match whole.cloned() {
+            None => localnet.status(),
+            Some(Ok(ready_s)) => Status { ready_s, ..localnet.status() },
+            Some(Err(fault)) => Status { fault: Some(fault), ..localnet.status() },
+        })),
         Ok(Order::Cut(link)) => localnet.link(&link).and_then(NetLink::cut).map(|()| None),
         Ok(Order::Restore(link)) => localnet.link(&link).and_then(NetLink::restore).map(|()| None),
         Err(error) => {
@@ -220,16 +215,13 @@ pub fn bring_up(command: Command, whole: bool) -> Result<Option<f64>, LabError> 
     let mut child = start(command).map_err(|error| LabError::system("start what keeps the network", error))?;
     let failed = |said: String| LabError::Refused { action: "bring the network up".to_owned(), said };
     let output = child.stdout.take().ok_or_else(|| failed("it says nothing".to_owned()))?;
-    let mut found = Err(failed("it has ended".to_owned()));
-    for line in BufReader::new(output).lines() {
-        let line = line.map_err(|error| LabError::system("hear from what keeps the network", error))?;
-        found = match serde_json::from_str::<Progress>(&line) {
-            Ok(Ok(None)) if whole => continue,
-            Ok(progress) => progress.map_err(failed),
-            Err(error) => Err(failed(format!("{error}: {line}"))),
-        };
-        break;
-    }
+    let read = |line: io::Result<String>| -> io::Result<Progress> { Ok(serde_json::from_str(&line?)?) };
+    let mut lines = BufReader::new(output).lines().map(read);
+    let found = match lines.find(|progress| !(whole && matches!(progress, Ok(Ok(None))))) {
+        Some(Ok(progress)) => progress.map_err(failed),
+        Some(Err(error)) => Err(LabError::system("hear from what keeps the network", error)),
+        None => Err(failed("it has ended".to_owned())),
+    };
     let input = child.stdin.take();
     if found.is_ok() {
         let told = input.map_or(Ok(()), |mut input| input.write_all(&[GO_ON]));
@@ -248,13 +240,12 @@ fn start(mut command: Command) -> io::Result<Child> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let child = command.spawn()?;
     let pid = Pid::from_child(&child);
-    let hand_on = move || {
+    thread::spawn(move || {
         for _ in signals.forever() {
             // Fails only where it has ended; its end is waited for.
             let _ = kill_process(pid, Signal::TERM);
         }
-    };
-    thread::Builder::new().name("signals".to_owned()).spawn(hand_on)?;
+    });
     Ok(child)
 }
 

@@ -49,10 +49,7 @@ pub(crate) enum Browser {
 }
 
 impl Portals {
-    /// All steps, in the local portal's namespace; returns once the page is live.
-    ///
-    /// # Errors
-    /// [`LabError::Process`] with what one of them said that does not start.
+    /// All steps, in the local portal's namespace; returns once the page is live. What does not start tells why.
     pub(crate) fn watch(&mut self, host: &Namespace, browser: Browser) -> Result<(), LabError> {
         let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
         let file = |name: &str| path(&self.folder.path().join(name));
@@ -73,7 +70,7 @@ impl Portals {
     }
 
     /// Step 1: who asks at the portal's control socket may log in.
-    fn login_link(&self, host: &Namespace) -> Result<String, LabError> {
+    pub(crate) fn login_link(&self, host: &Namespace) -> Result<String, LabError> {
         let mut command: Command = host.command(&self.program.to_string_lossy());
         let output = command.args(["web", "--socket"]).arg(&self.local.socket).output();
         let output = output.map_err(|error| LabError::system("ask for a link to the page", error))?;

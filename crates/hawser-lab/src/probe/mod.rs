@@ -20,7 +20,7 @@ use std::time::Duration;
 use hawser_wire::Direction;
 use hawser_wire::traffic::Towards;
 
-use self::shim::cut::{CUTS, What};
+use self::shim::streams::{CUTS, What};
 use crate::contender::Programs;
 use crate::error::LabError;
 use crate::experiment::{Findings, Planned};
@@ -47,24 +47,24 @@ static KINDS: [(&str, Read); 13] = [
     }),
     ("scion-mixed", |options| towards(options).map(|to| work(move |asked| scion::mixed(asked, to)))),
     ("scion-sharing", |options| towards(options).map(|to| work(move |asked| scion::sharability(asked, to)))),
-    ("shim-disjoint", |options| towards(options).map(|to| work(move |asked| shim::paths::disjoint(asked, to)))),
-    ("shim-sharing", |options| towards(options).map(|to| work(move |asked| shim::paths::sharing(asked, to)))),
+    ("shim-disjoint", |options| towards(options).map(|to| work(move |asked| shim::streams::disjoint(asked, to)))),
+    ("shim-sharing", |options| towards(options).map(|to| work(move |asked| shim::streams::sharing(asked, to)))),
     ("shim-cut", |options| {
         let (to, what) = (towards(options)?, options.choice("what", &CUTS, What::ONE)?);
-        Ok(work(move |asked| shim::cut::run(asked, what, to)))
+        Ok(work(move |asked| shim::streams::cut(asked, what, to)))
     }),
     ("shim-wire", |options| {
         let carried = options.choice("layer4", &[("udp", Carried::Udp), ("tcp", Carried::Tcp)], Carried::Udp)?;
-        Ok(work(move |asked| shim::wire::one(asked, carried)))
+        Ok(work(move |asked| shim::files::wire(asked, carried)))
     }),
     ("shim-quic", |options| {
         let (links, mbps) = (links(options)?, options.rate("rate")?.map(|rate| rate.bits_per_second() as f64 / 1e6));
         let bytes = options.bytes("bytes")?.unwrap_or(FILE);
-        Ok(work(move |asked| shim::quic::pair(asked, links, mbps, bytes)))
+        Ok(work(move |asked| shim::files::against_quinn(asked, links, mbps, bytes)))
     }),
     ("shim-strain", |options| {
         let is_hostile = options.choice("by", &[("churn", false), ("hostile", true)], false)?;
-        Ok(work(if is_hostile { shim::hostile::run } else { shim::churn::run }))
+        Ok(work(if is_hostile { shim::strain::hostile } else { shim::strain::churn }))
     }),
 ];
 /// What scenarios call the shim, as a contender.
@@ -100,11 +100,6 @@ impl Asked {
     /// Where chance starts.
     fn seed(&self) -> u64 {
         u64::from(self.run) * SEEDS
-    }
-
-    /// The case's place, a whole number.
-    fn place(&self) -> u64 {
-        self.x.max(0.0) as u64
     }
 }
 
@@ -168,9 +163,8 @@ fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
 fn traffic(plan: &ContenderPlan) -> Result<String, LabError> {
     let mut options = Options::of_contender(plan);
     if !["hawser", SHIM].contains(&plan.kind.as_str()) {
-        return Err(
-            options.fault(format!("kind {:?} does not take part in this workload, but hawser or shim", plan.kind))
-        );
+        let fault = format!("kind {:?} does not take part in this workload, but hawser or shim", plan.kind);
+        return Err(options.fault(fault));
     }
     let congestion = options.string("congestion")?;
     options.finish()?;

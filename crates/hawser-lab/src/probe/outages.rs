@@ -13,13 +13,13 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
-use hawser_sim::outage::{Load, Outage};
+use hawser_sim::outage::Outage;
 use hawser_wire::traffic::Towards;
 use hawser_wire::{Direction, EmulatedLink, Moment, Trace, Way};
 
 use super::{Asked, Figures, LabError, SEEDS};
 use crate::portals::{Portals, active};
-use crate::scenario::random;
+use crate::scenario::{LinkPlan, draw};
 use crate::topology::{Bond, Over};
 
 /// Outages a repetition: as many as the scenario has cases, which shows both kinds, idle and loaded, several times.
@@ -36,8 +36,6 @@ const HELD: Duration = Duration::from_secs(60);
 /// From the moment that looking begins to the earliest outage: paths are active and the stream, if there is one,
 /// begins.
 const LEAD: Duration = Duration::from_millis(500);
-const SECOND: Duration = Duration::from_secs(1);
-const BYTE_BITS: f64 = 8.0;
 
 /// What was seen at one moment. Plain data.
 #[derive(Clone, Copy, Debug)]
@@ -51,27 +49,25 @@ struct Look {
 
 /// An outage of this seed.
 pub(super) fn suffer(asked: &Asked) -> Result<Figures, LabError> {
-    let outage = Outage::draw(asked.place() + u64::from(asked.run) * OUTAGES);
+    let outage = Outage::draw(asked.x.max(0.0) as u64 + u64::from(asked.run) * OUTAGES);
     tracing::info!(%outage, "outage begins");
     Ok(judged(&outage, &looked(asked, &outage)?))
 }
 
 /// Step 2.
 fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
-    let plans: Vec<_> =
-        outage.links.iter().zip(0..).map(|(link, index)| plan(link, outage.seed * SEEDS + 2 * index)).collect();
-    let bond = Bond::new(&plans)?;
+    let seeds = (outage.seed * SEEDS..).step_by(2);
+    let plan = |(link, seed)| {
+        let LinkPlan { up, down, .. } = draw::plan("link", link);
+        [Direction { seed, ..up }, Direction { seed: seed + 1, ..down }]
+    };
+    let bond = Bond::new(&outage.links.iter().zip(seeds).map(plan).collect::<Vec<_>>())?;
     let portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
     let link = &bond.links()[outage.away()];
     let [.., whole] = times(outage);
-    let flows: &[Towards] = match outage.load {
-        Load::Idle => &[],
-        Load::Down => &[Towards::Client],
-        Load::Up => &[Towards::Server],
-        Load::Both => &[Towards::Client, Towards::Server],
-    };
+    let towards = outage.load.ways().iter().map(|(_, down)| if *down { Towards::Client } else { Towards::Server });
     let start = Moment::now();
-    let starting = flows.iter().map(|flow| bond.transfer(*flow, Over::Tunnel, whole).start());
+    let starting = towards.map(|towards| bond.transfer(towards, Over::Tunnel, whole).start());
     let transfers = starting.collect::<Result<Vec<_>, _>>()?;
     let looks = thread::scope(|scope| {
         let looking = scope.spawn(|| look(&portals, link, start, whole));
@@ -84,11 +80,6 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
         tracing::info!(%error, seed = outage.seed, "stream beside an outage ended early");
     }
     Ok(looks)
-}
-
-fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> [Direction; 2] {
-    let crate::scenario::LinkPlan { up, down, .. } = random::plan("link", link);
-    [Direction { seed, ..up }, Direction { seed: seed + 1, ..down }]
 }
 
 /// The link goes, and returns.
@@ -156,16 +147,18 @@ fn loudest(looks: &[Look], end: usize) -> f64 {
             second.push_back((at, sent));
             bytes += sent;
         }
-        while let Some((_, old)) = second.pop_front_if(|(then, _)| *then + SECOND <= at) {
+        while let Some((_, old)) = second.pop_front_if(|(then, _)| *then + Duration::from_secs(1) <= at) {
             bytes -= old;
         }
         most = most.max(bytes);
     }
-    most as f64 * BYTE_BITS
+    most as f64 * 8.0
 }
 
 #[cfg(test)]
 mod tests {
+    use hawser_sim::outage::Load;
+
     use super::*;
 
     /// Looks every 20 ms of 8 s: whether both ends have the path active, and the bytes that the local one has sent.

@@ -18,7 +18,6 @@ use hawser_wire::{Direction, Moment};
 use super::usable::{INNER_HEADERS, MTU, OUTER, SEALED, portals_payload};
 use super::{Asked, Figures, LabError, MBPS, WARM, shaped};
 use crate::localnet::Topology;
-use crate::scenario::FileError;
 use crate::scion_bond::{ScionBond, ScionPlan};
 
 /// Where the stream is looked at, from its start.
@@ -74,7 +73,7 @@ pub(super) fn mixed(asked: &Asked, towards: Towards) -> Result<Figures, LabError
 
 /// Step 3.
 pub(super) fn sharability(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
-    let topology = Topology::parse(SHARING, "sharing.toml", None, None).map_err(told)?;
+    let topology = Topology::parse(SHARING, "sharing.toml", None, None)?;
     let chosen = |by: &str| stream(&start(asked, &topology, 2, &format!("select = \"{by}\""), None)?, towards);
     let (shared, disjoint) = (chosen("latency")?, chosen("sharability")?);
     let usable = portals_payload(3) / MTU * MBPS;
@@ -105,13 +104,9 @@ fn stream(bond: &ScionBond, towards: Towards) -> Result<f64, LabError> {
 }
 
 fn two_cores(links: u8) -> Result<Topology, LabError> {
-    let mut topology = Topology::named("two-cores", Some(links)).map_err(told)?;
+    let mut topology = Topology::named("two-cores", Some(links))?;
     topology.shape(&shaped());
     Ok(topology)
-}
-
-fn told(error: FileError) -> LabError {
-    LabError::Refused { action: "read a topology that comes along".to_owned(), said: error.to_string() }
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use crate::shim::Carried;
 
 /// An IP packet on a link, in bytes. Source: RFC 894.
 pub(super) const MTU: f64 = 1500.0;
-/// What a datagram costs beside the inner packet over IPv4 and UDP, in bytes. Source: docs/wire.md.
-const OVERHEAD: f64 = OUTER + SEALED;
-/// Of it IPv4 and UDP headers, and what Hawser adds to an inner packet. Sources: RFC 791, RFC 768; docs/wire.md.
+/// What a datagram costs beside the inner packet, in bytes: IPv4 and UDP headers, and what Hawser adds. Sources: RFC
+/// 791, RFC 768; docs/wire.md.
 pub(super) const OUTER: f64 = 28.0;
 pub(super) const SEALED: f64 = 31.0;
 /// IPv4 and TCP headers of the inner packet, with timestamps, in bytes. Sources: RFC 791, RFC 9293, RFC 7323.
@@ -28,7 +27,7 @@ const TCP: f64 = 20.0;
 
 /// Inner TCP payload that links of a total rate (both in Mbit/s) can carry.
 pub(super) fn usable_mbps(total_mbps: f64) -> f64 {
-    total_mbps * (MTU - OVERHEAD - INNER_HEADERS) / MTU
+    total_mbps * (MTU - OUTER - SEALED - INNER_HEADERS) / MTU
 }
 
 /// Inner TCP payload of a packet that fills a SCION path of one segment over this many ASes.

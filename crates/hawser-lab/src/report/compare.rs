@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use hawser_config::keyword;
+
 use super::metrics::Better;
 use super::statistics::{LEVEL, Welch, holm, welch};
 use super::tables::signed_percent;
@@ -18,27 +20,17 @@ use crate::experiment::{Outcome, Run, SeriesKey};
 /// Differences under this share of the old mean do not matter, however sure they are.
 const RELEVANT: f64 = 0.05;
 
-/// What became of a figure. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// In the bad direction, surely and by enough.
-    Worse,
-    /// In the good direction, surely and by enough.
-    Better,
-    /// Nothing that chance would not do, or too little to matter.
-    Noise,
-    /// A side has too few runs to tell.
-    Unknown,
-}
-
-impl Verdict {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Better => "better",
-            Self::Noise => "within noise",
-            Self::Unknown => "too few runs",
-        }
+keyword! {
+    /// What became of a figure. Plain data.
+    Verdict {
+        /// In the bad direction, surely and by enough.
+        Worse = "worse",
+        /// In the good direction, surely and by enough.
+        Better = "better",
+        /// Nothing that chance would not do, or too little to matter.
+        Noise = "within noise",
+        /// A side has too few runs to tell.
+        Unknown = "too few runs",
     }
 }
 
@@ -53,10 +45,8 @@ pub struct Finding {
     pub old: Summary,
     /// After.
     pub new: Summary,
-    /// The test; none where a side has a single run.
+    /// The test, its p value corrected; none where a side has a single run.
     pub test: Option<Welch>,
-    /// Its p value, corrected.
-    pub p: Option<f64>,
     /// What is made of it.
     pub verdict: Verdict,
 }
@@ -101,7 +91,7 @@ pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
     let comparison = compare_runs(&runs(&before), &runs(&after), own);
     if comparison.findings.is_empty() && comparison.lost.is_empty() {
         let action = format!("compare {} with {}", old.display(), new.display());
-        return Err(LabError::results(action, "they have no series in common".to_owned()));
+        return Err(LabError::refused(action, "they have no series in common".to_owned()));
     }
     Ok(comparison)
 }
@@ -111,16 +101,14 @@ pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
 pub fn compare_runs<'a>(old: &[Run], new: &[Run], own: impl Fn(&str) -> Option<&'a str>) -> Comparison {
     let (before, after) = (values(old), values(new));
     let mut comparison = Comparison::default();
-    for (series, figures) in &before {
-        let Some(counterparts) = after.get(series) else { continue };
-        match (figures.is_empty(), counterparts.is_empty()) {
-            (false, true) => comparison.lost.push(series.clone()),
-            (true, false) => comparison.gained.push(series.clone()),
-            _ => comparison.findings.extend(pairs(series, figures, counterparts)),
+    for (series, new) in &after {
+        match before.get(series).filter(|old| !old.is_empty()) {
+            Some(_) if new.is_empty() => comparison.lost.push(series.clone()),
+            Some(old) => comparison.findings.extend(pairs(series, old, new)),
+            None if new.is_empty() => {}
+            None => comparison.gained.push(series.clone()),
         }
     }
-    let new = after.iter().filter(|(series, figures)| !before.contains_key(series) && !figures.is_empty());
-    comparison.gained.extend(new.map(|(series, _)| series.clone()));
     let mut families: BTreeMap<(String, bool), Vec<&mut Finding>> = BTreeMap::new();
     for finding in comparison.findings.iter_mut().filter(|finding| finding.test.is_some()) {
         let scenario = finding.series.scenario.clone();
@@ -151,7 +139,7 @@ fn pairs(series: &SeriesKey, old: &Figures<'_>, new: &Figures<'_>) -> Vec<Findin
         Metric::named(metric).better?;
         let (old, new) = (Summary::of(values)?, Summary::of(new.get(metric)?)?);
         let (series, metric, test) = (series.clone(), (*metric).to_owned(), welch(&old, &new));
-        Some(Finding { series, metric, old, new, test, p: None, verdict: Verdict::Unknown })
+        Some(Finding { series, metric, old, new, test, verdict: Verdict::Unknown })
     };
     old.iter().filter_map(pair).collect()
 }
@@ -160,7 +148,7 @@ fn pairs(series: &SeriesKey, old: &Figures<'_>, new: &Figures<'_>) -> Vec<Findin
 fn judge(family: Vec<&mut Finding>) {
     let corrected = holm(&family.iter().filter_map(|finding| Some(finding.test?.p)).collect::<Vec<_>>());
     for (finding, p) in family.into_iter().zip(corrected) {
-        finding.p = Some(p);
+        finding.test = finding.test.map(|test| Welch { p, ..test });
         finding.verdict = verdict(finding, p);
     }
 }
@@ -194,11 +182,9 @@ impl fmt::Display for Comparison {
                 writeln!(f, "{what:<0$}  {1}", widths[0], name(key))?;
             }
         }
-        let count = |verdict| self.findings.iter().filter(|finding| finding.verdict == verdict).count();
-        let counts = [Verdict::Worse, Verdict::Better, Verdict::Noise, Verdict::Unknown].map(|v| (count(v), v.words()));
-        let counts: Vec<String> =
-            counts.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
-        let (all, counts, relevant) = (self.findings.len(), counts.join(", "), RELEVANT * 100.0);
+        let counts = findings.chunk_by(|a, b| a.verdict == b.verdict);
+        let counts: Vec<String> = counts.map(|same| format!("{} {}", same.len(), same[0].verdict)).collect();
+        let (all, counts, relevant) = (findings.len(), counts.join(", "), RELEVANT * 100.0);
         write!(f, "{all} figures: {counts} (Welch's t-test with Holm's correction at {LEVEL}; ")?;
         write!(f, "changes under {relevant:.0} % do not count)")
     }
@@ -210,17 +196,14 @@ fn name(key: &SeriesKey) -> String {
 }
 
 fn row(finding: &Finding) -> [String; 5] {
-    let figure = |summary: &Summary| match summary.deviation {
-        Some(deviation) => format!("{:.2} ± {deviation:.2}", summary.mean),
-        None => format!("{:.2}", summary.mean),
-    };
     let unit = Metric::named(&finding.metric).unit;
-    let figures = format!("{} {} → {} {unit}", finding.metric, figure(&finding.old), figure(&finding.new));
+    let figures = format!("{} {} → {} {unit}", finding.metric, finding.old, finding.new);
     let change = finding.change();
     let change = if change.is_finite() { signed_percent(change * 100.0) } else { "from 0".to_owned() };
-    let p = finding.p.map_or(String::new(), |p| if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") });
-    let is_told = |test: &Welch| test.relevant > finding.old.mean.abs() * RELEVANT;
-    let told = finding.test.filter(|test| finding.verdict == Verdict::Noise && is_told(test));
-    let told = told.map_or(String::new(), |test| format!(", told from {:.2} {unit} on", test.relevant));
-    [finding.verdict.words().to_owned(), name(&finding.series), figures, change, format!("{p}{told}")]
+    let test = finding.test.map_or(String::new(), |Welch { p, relevant, .. }| {
+        let p = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
+        let is_told = finding.verdict == Verdict::Noise && relevant > finding.old.mean.abs() * RELEVANT;
+        if is_told { format!("{p}, told from {relevant:.2} {unit} on") } else { p }
+    });
+    [finding.verdict.to_string(), name(&finding.series), figures, change, test]
 }

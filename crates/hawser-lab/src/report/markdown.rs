@@ -11,18 +11,16 @@ pub(super) const ERROR_BARS: &str =
     "Error bars and bands are 1.5 standard deviations to either side; n is the number of runs.";
 
 /// All reports; an index where they are several.
-pub(super) fn write(reports: &[Report]) -> String {
+pub(super) fn write(reports: &[Report<'_>]) -> String {
     let mut text = String::new();
     // Writing to a string does not fail, here and below.
     let _ = writeln!(text, "# {}\n\n{ERROR_BARS}\n", super::page::title(reports));
     if reports.len() > 1 {
-        let mut group = "";
-        for Scenario { name, title, group: own, .. } in reports.iter().map(|report| &report.scenario) {
-            if own != group {
-                group = own;
-                let _ = writeln!(text, "- {group}");
+        for group in reports.chunk_by(|a, b| a.book.scenario.group == b.book.scenario.group) {
+            let _ = writeln!(text, "- {}", group[0].book.scenario.group);
+            for Scenario { name, title, .. } in group.iter().map(|report| report.book.scenario) {
+                let _ = writeln!(text, "  - [{name}](#{}): {}", anchor(name), plain(title));
             }
-            let _ = writeln!(text, "  - [{name}](#{}): {}", anchor(name), plain(title));
         }
         text.push('\n');
     }
@@ -30,7 +28,7 @@ pub(super) fn write(reports: &[Report]) -> String {
 }
 
 /// All reports below this head, with pictures or without.
-pub(crate) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String {
+pub(crate) fn text(head: &str, reports: &[Report<'_>], has_pictures: bool) -> String {
     let mut text = head.to_owned();
     reports.iter().for_each(|report| scenario(&mut text, report, has_pictures));
     text.push_str("## Machine and versions\n\n| | |\n| --- | --- |\n");
@@ -40,13 +38,13 @@ pub(crate) fn text(head: &str, reports: &[Report], has_pictures: bool) -> String
     text
 }
 
-fn scenario(text: &mut String, report: &Report, has_pictures: bool) {
-    let Scenario { name, title, finding, source, .. } = &report.scenario;
+fn scenario(text: &mut String, report: &Report<'_>, has_pictures: bool) {
+    let Scenario { name, title, finding, source, .. } = report.book.scenario;
     let _ = writeln!(text, "## {name}\n\n**{}**. {}\n", plain(title), plain(finding));
     if !source.is_empty() {
         let _ = writeln!(text, "Source: {}\n", plain(source));
     }
-    let _ = writeln!(text, "{}.\n", report.extent);
+    let _ = writeln!(text, "{}.\n", report.book.extent());
     claims(text, &report.claims);
     report.tables.iter().for_each(|sheet| table(text, sheet));
     for drawing in report.plots.iter().filter(|drawing| has_pictures || drawing.problem.is_some()) {
@@ -62,7 +60,7 @@ fn scenario(text: &mut String, report: &Report, has_pictures: bool) {
     if !report.troubles.is_empty() {
         text.push_str("### Skipped and failed\n\n| contender | what | where | why |\n| --- | --- | --- | --- |\n");
         for trouble in &report.troubles {
-            let (contender, of) = (plain(&trouble.contender), plain(&trouble.of.join(", ")));
+            let (contender, of) = (plain(trouble.contender), plain(&trouble.of.join(", ")));
             let _ = writeln!(text, "| {contender} | {} | {of} | {} |", trouble.what, plain(trouble.short()));
         }
         text.push('\n');
@@ -70,37 +68,35 @@ fn scenario(text: &mut String, report: &Report, has_pictures: bool) {
 }
 
 pub(super) fn claims(text: &mut String, claims: &Verdicts) {
-    if claims.is_empty() {
+    if claims.0.is_empty() {
         return;
     }
     let rule = HEADS.map(|_| "---").join(" | ");
     let _ = writeln!(text, "### What is claimed\n\n| {} |\n| {rule} |", HEADS.join(" | "));
-    for cells in claims.rows() {
-        let cells = cells.map(|cell| if cell == NO { format!("**{NO}**") } else { plain(&cell) });
+    for cells in &claims.0 {
+        let cells = cells.each_ref().map(|cell| if cell == NO { format!("**{NO}**") } else { plain(cell) });
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     let _ = writeln!(text, "\n{MEDIANS}\n");
 }
 
-pub(super) fn table(text: &mut String, sheet: &Sheet) {
+pub(super) fn table(text: &mut String, sheet: &Sheet<'_>) {
     let mut heads = vec!["case".to_owned()];
     for head in &sheet.columns {
         heads.push(plain(&head.title));
-        if head.published {
-            heads.extend(["published".to_owned(), "difference".to_owned()]);
-        }
+        heads.extend(["published", "difference"].into_iter().filter(|_| head.published).map(str::to_owned));
     }
-    let rule: Vec<&str> = heads.iter().enumerate().map(|(place, _)| if place == 0 { "---" } else { "---:" }).collect();
-    let _ = writeln!(text, "### {}\n\n| {} |\n| {} |", plain(&sheet.title), heads.join(" | "), rule.join(" | "));
-    for row in &sheet.rows {
-        let mut cells = vec![plain(&case_label(&row.case))];
-        for (head, cell) in sheet.columns.iter().zip(&row.cells) {
-            cells.push(cell.own(head));
+    let (title, rule) = (plain(&sheet.title), " ---: |".repeat(heads.len() - 1));
+    let _ = writeln!(text, "### {title}\n\n| {} |\n| --- |{rule}", heads.join(" | "));
+    for (case, cells) in &sheet.rows {
+        let mut row = vec![plain(&case_label(case))];
+        for (head, cell) in sheet.columns.iter().zip(cells) {
+            row.push(cell.own(head));
             if head.published {
-                cells.extend([cell.published(head), cell.difference()]);
+                row.extend([cell.published(head), cell.difference()]);
             }
         }
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+        let _ = writeln!(text, "| {} |", row.join(" | "));
     }
     let _ = writeln!(text, "\n{}\n", sheet.note);
 }

@@ -1,7 +1,13 @@
 //! What figures are called, what they are measured in, and which direction is good. docs/scenarios.md lists them.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 /// Which figures are better. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The larger ones.
     Higher,
@@ -22,85 +28,17 @@ pub struct Metric {
     pub better: Option<Better>,
 }
 
-/// Those whose words or direction do not follow from their names: name, words, which is better.
-const KNOWN: &[(&str, &str, Option<Better>)] = &[
-    ("goodput_mbps", "goodput", Some(Higher)),
-    ("goodput_up_mbps", "goodput, up", Some(Higher)),
-    ("goodput_down_mbps", "goodput, down", Some(Higher)),
-    ("load_mbps", "goodput of the load beside it", Some(Higher)),
-    ("missed_percent", "lost or late", Some(Lower)),
-    ("delay_p99_ms", "one-way delay, 99th percentile", Some(Lower)),
-    ("added_delay_p99_ms", "one-way delay beyond the fastest packet's, 99th percentile", Some(Lower)),
-    ("capacity_mbps", "what the links could carry", None),
-    ("capacity_percent", "share of what the links could carry", Some(Higher)),
-    ("link_up_mbps", "sent by the link", None),
-    ("link_down_mbps", "received by the link", None),
-    ("longest_gap_ms", "longest gap", Some(Lower)),
-    ("recovery_ms", "recovery time", Some(Lower)),
-    ("outage_ms", "from the failure until goodput is back", Some(Lower)),
-    ("links_recovery_ms", "recovery time of all links", Some(Lower)),
-    ("gap_ms", "longest gap between the first event and the last", Some(Lower)),
-    ("gap_back_ms", "longest gap after the last event", Some(Lower)),
-    ("back_ms", "time until goodput is what it was", Some(Lower)),
-    ("lost_pings", "pings lost between the first event and the last", Some(Lower)),
-    ("lost_pings_back", "pings lost after the last event", Some(Lower)),
-    ("duplicates", "packets that came twice", Some(Lower)),
-    ("wire_mbps", "handed to all links", None),
-    ("start_ms", "works after", Some(Lower)),
-    ("most_kpps", "thousand packets a second, at most", Some(Higher)),
-    ("hostile_per_s", "hostile datagrams", None),
-    ("dropped_per_s", "packets dropped", None),
-    ("machine_s_per_gb", "processor time of the machine", Some(Lower)),
-    ("others_processors", "processors that others kept busy", None),
-    ("cpu_s_per_gb", "processor time, both ends", Some(Lower)),
-    ("memory_idle_mib", "memory while idle", Some(Lower)),
-    ("memory_mib", "memory at the end", Some(Lower)),
-    ("memory_most_mib", "most memory", Some(Lower)),
-    ("program_mib", "program", Some(Lower)),
-    ("later_mbps", "goodput once it runs", Some(Higher)),
-    ("later_up_mbps", "goodput once it runs, up", Some(Higher)),
-    ("later_down_mbps", "goodput once it runs, down", Some(Higher)),
-    ("least_stretch_mbps", "goodput of the worst five seconds", Some(Higher)),
-    ("handover_ms", "handover time", Some(Lower)),
-    ("rtt_ms", "round trip", Some(Lower)),
-    ("rtt_p99_ms", "round trip, 99th percentile", Some(Lower)),
-    ("round_trip_ms", "round trip", Some(Lower)),
-    ("added_ms", "added latency", Some(Lower)),
-    ("sent_goodput_mbps", "goodput, as sent", Some(Higher)),
-    ("sent_throughput_mbps", "throughput, as sent", Some(Higher)),
-    ("throughput_mbps", "throughput", Some(Higher)),
-    ("kpps", "thousand packets a second", Some(Higher)),
-    ("sent_kpps", "thousand packets a second, as sent", Some(Higher)),
-    ("cpu_sender_us", "processor time of a packet, sending end", Some(Lower)),
-    ("cpu_receiver_us", "processor time of a packet, receiving end", Some(Lower)),
-    ("cpu_packet_us", "processor time of a packet, both ends", Some(Lower)),
-    ("cpu_sender_s_per_gb", "processor time, sending end", Some(Lower)),
-    ("cpu_receiver_s_per_gb", "processor time, receiving end", Some(Lower)),
-    ("retransmissions", "retransmissions", Some(Lower)),
-    ("duplicate_acks", "duplicate ACKs", Some(Lower)),
-    ("reordering_packets", "reordering extent, packets", Some(Lower)),
-    ("cpu_local_s_per_gb", "processor time, local end", Some(Lower)),
-    ("cpu_remote_s_per_gb", "processor time, remote end", Some(Lower)),
-    ("cpu_user_s", "processor time in user mode", Some(Lower)),
-    ("cpu_system_s", "processor time in the kernel", Some(Lower)),
-    ("cpu_local_percent", "processor load, local end", Some(Lower)),
-    ("cpu_remote_percent", "processor load, remote end", Some(Lower)),
-    ("cpu_user_percent", "user mode's part of processor time", None),
-    ("context_switches", "context switches", Some(Lower)),
-    ("overhead_percent", "overhead", Some(Lower)),
-    ("jain", "Jain's fairness index", Some(Higher)),
-    ("completion_ms", "completion time", Some(Lower)),
-    ("connect_ms", "connection set-up time", Some(Lower)),
-    ("page_ms", "page load time", Some(Lower)),
-    ("mos", "mean opinion score", Some(Higher)),
-    ("loss_percent", "loss", Some(Lower)),
-    ("jitter_ms", "jitter", Some(Lower)),
-    ("subflows", "subflows", None),
-    ("mp_capable", "MP_CAPABLE", None),
-    ("mp_join", "MP_JOIN", None),
-    ("add_addr", "ADD_ADDR", None),
-    ("data_fin", "DATA_FIN", None),
-];
+/// What [`KNOWN`] says of a metric. Plain data.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    words: String,
+    better: Option<Better>,
+}
+
+/// Those whose words or direction do not follow from their names.
+static KNOWN: LazyLock<BTreeMap<String, Words>> =
+    LazyLock::new(|| toml::from_str(include_str!("metrics.toml")).expect("a test reads it"));
 
 /// Ends of names: what follows the last of them is the unit. Longer ones first.
 const UNITS: &[(&str, &str, Option<Better>)] = &[
@@ -134,8 +72,8 @@ impl Metric {
             .iter()
             .find_map(|&(end, unit, better)| Some((name.strip_suffix(end)?, unit, better)))
             .unwrap_or((name, "", None));
-        if let Some(&(_, title, better)) = KNOWN.iter().find(|(known, _, _)| *known == name) {
-            return Self { title: title.to_owned(), unit, better };
+        if let Some(Words { words, better }) = KNOWN.get(name) {
+            return Self { title: words.clone(), unit, better: *better };
         }
         if let Some((own, words)) = OWN.iter().find_map(|(start, words)| Some((stem.strip_prefix(start)?, words))) {
             return Self { title: format!("{words} {own}"), unit, better: None };
@@ -159,17 +97,13 @@ mod tests {
     fn every_metric_that_the_documentation_lists_is_known() {
         let text = include_str!("../../../../docs/scenarios.md");
         let findings = text.split("## Findings").nth(1).and_then(|text| text.split("\n## ").next());
-        let findings = findings.expect("the list of findings");
-        let names = findings.lines().filter(|line| line.starts_with("| `")).flat_map(|line| {
-            let names = line.trim_start_matches('|').split('|').next().unwrap_or_default();
-            names.split(',').map(|name| name.trim().trim_matches('`')).collect::<Vec<_>>()
-        });
-        let names: Vec<&str> = names.collect();
+        let rows = findings.expect("the list of findings").lines().filter(|line| line.starts_with("| `"));
+        let columns = rows.filter_map(|row| row.split('|').nth(1));
+        let names: Vec<&str> = columns.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
         assert!(names.len() > 20, "{names:?}");
         let has_own = |name: &str| name.starts_with("client_") || OWN.iter().any(|(start, _)| name.starts_with(start));
-        for name in names.into_iter().filter(|name| *name != "…") {
-            let is_known = KNOWN.iter().any(|(known, _, _)| *known == name);
-            assert!(is_known || has_own(name), "{name} has no words");
+        for name in names {
+            assert!(KNOWN.contains_key(name) || has_own(name), "{name} has no words");
         }
     }
 

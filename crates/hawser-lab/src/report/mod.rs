@@ -4,65 +4,60 @@
 //! 2. [`series`] sorts runs; [`statistics`] says of each series' figures how large they are, and how sure.
 //! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the
 //!    published ones beside ours.
-//! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
-//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that
-//!    changed, and [`saved`] writes the page of them all.
+//! 4. [`publish`] writes it all: a [`page`], the same as [`markdown`], figures as CSV. None of it needs the network.
+//! 5. [`compare`] tells regressions from noise, between two such results; [`saved`] keeps results, tells which are of
+//!    code that changed, and writes the page of them all.
 
-mod age;
 mod claims;
 mod compare;
-mod figures;
 mod markdown;
 mod metrics;
 mod page;
 mod plot;
 pub(crate) mod results;
 pub mod saved;
-mod series;
+pub(crate) mod series;
 pub(crate) mod statistics;
 mod tables;
-mod troubles;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use age::{Age, ages, save};
 pub use claims::Verdicts;
 pub use compare::{Comparison, Finding, Verdict, compare, compare_runs};
 pub(crate) use markdown::text;
+pub use saved::{Age, ages, save};
 
 use crate::error::LabError;
 use crate::scenario::Scenario;
 use metrics::Metric;
 use plot::{Canvas, Drawing};
-use results::{Machine, Results};
-use series::Book;
+use results::Results;
+use serde_json::Value;
+use series::{Book, Trouble};
 use statistics::Summary;
 use tables::Sheet;
-use troubles::Trouble;
 
-/// The page.
 const PAGE: &str = "report.html";
-/// The same as text.
 const TEXT: &str = "report.md";
-/// Every series' figures.
+/// Every series' figures: for spreadsheets, and whoever draws plots of their own.
 const FIGURES: &str = "results.csv";
+/// Their first row.
+const COLUMNS: [&str; 12] =
+    ["scenario", "case", "contender", "workload", "metric", "unit", "n", "mean", "sd", "median", "least", "most"];
 /// Where the text's pictures lie.
 const PLOTS: &str = "plots";
-/// What pictures' names end in.
 const SVG: &str = "svg";
 
-/// A scenario's results, ready to be written. Plain data.
-pub(crate) struct Report {
-    scenario: Scenario,
-    /// How much was run, in words.
-    extent: String,
+/// A scenario's results, ready to be written. Borrowed from them.
+pub(crate) struct Report<'a> {
+    book: Book<'a>,
+    machine: &'a Value,
     claims: Verdicts,
-    tables: Vec<Sheet>,
+    tables: Vec<Sheet<'a>>,
     plots: Vec<Drawing>,
-    troubles: Vec<Trouble>,
-    figures: Vec<figures::Figure>,
-    machine: Machine,
+    troubles: Vec<Trouble<'a>>,
 }
 
 /// What was written. Plain data.
@@ -70,8 +65,6 @@ pub(crate) struct Report {
 pub struct Written {
     /// The page to open.
     pub page: PathBuf,
-    /// Every file, the page among them.
-    pub files: Vec<PathBuf>,
     /// Whether what they claim holds.
     pub claims: Verdicts,
 }
@@ -85,43 +78,21 @@ pub fn write(folder: &Path) -> Result<Written, LabError> {
 }
 
 /// Steps 2 and 3, of each.
-pub(crate) fn all(results: &[Results]) -> Vec<Report> {
+pub(crate) fn all(results: &[Results]) -> Vec<Report<'_>> {
     results.iter().map(build).collect()
 }
 
-fn build(Results { scenario, runs, machine, .. }: &Results) -> Report {
-    // Cases that a quick run leaves out are none of its report's.
-    let mut scenario = scenario.clone();
-    scenario.cases.retain(|case| case.quick || !machine.is_quick());
-    let book = Book::new(&scenario, runs);
-    Report {
-        extent: extent(&book),
-        claims: Verdicts::of(&scenario, runs),
-        tables: tables::all(&book),
-        plots: plot::all(&book),
-        troubles: troubles::all(&book),
-        figures: figures::all(&book),
-        machine: machine.clone(),
-        scenario,
-    }
-}
-
-fn extent(book: &Book<'_>) -> String {
-    let (mut series, mut found, mut failed) = (0, 0, 0);
-    for (.., of) in book.all() {
-        series += 1;
-        found += of.found.len();
-        failed += of.failed.len();
-    }
-    let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    format!("{} cases, {series} series, {found} runs measured{failures}", book.scenario.cases.len())
+fn build(Results { scenario, runs, machine, .. }: &Results) -> Report<'_> {
+    let (book, claims) = (Book::new(scenario, runs), Verdicts::of(scenario, runs));
+    let (tables, plots, troubles) = (tables::all(&book), plot::all(&book), series::troubles(&book));
+    Report { book, machine, claims, tables, plots, troubles }
 }
 
 /// Step 4, of reports in the order in which they are to stand.
-pub(crate) fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabError> {
+pub(crate) fn publish(folder: &Path, reports: &[Report<'_>]) -> Result<Written, LabError> {
     let plots = folder.join(PLOTS);
     fs::create_dir_all(&plots).and_then(|()| remove_pictures(&plots)).map_err(LabError::file("write", &plots))?;
-    let figures = figures::write(reports);
+    let figures = figures(reports);
     let figures = figures.map_err(|error| LabError::file("write", &folder.join(FIGURES))(error.into()))?;
     let mut texts: Vec<(PathBuf, Vec<u8>)> = vec![
         (folder.join(PAGE), page::write(reports).into_bytes()),
@@ -130,12 +101,9 @@ pub(crate) fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabE
     ];
     let pictures = reports.iter().flat_map(|report| &report.plots).flat_map(|drawing| &drawing.panels);
     texts.extend(pictures.map(|canvas| (folder.join(picture(canvas)), canvas.file().into_bytes())));
-    for (path, text) in &texts {
-        fs::write(path, text).map_err(LabError::file("write", path))?;
-    }
-    let files = texts.into_iter().map(|(path, _)| path).collect();
-    let claims = Verdicts::all(reports.iter().map(|report| &report.claims));
-    Ok(Written { page: folder.join(PAGE), files, claims })
+    texts.iter().try_for_each(|(path, text)| fs::write(path, text).map_err(LabError::file("write", path)))?;
+    let claims = Verdicts(reports.iter().flat_map(|report| report.claims.0.clone()).collect());
+    Ok(Written { page: folder.join(PAGE), claims })
 }
 
 /// An earlier report's pictures: this one may have fewer.
@@ -149,19 +117,41 @@ fn remove_pictures(plots: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// All reports' figures, in the scenarios' order, then by metric.
+fn figures(reports: &[Report<'_>]) -> csv::Result<Vec<u8>> {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(COLUMNS)?;
+    for Report { book, .. } in reports {
+        for (case, contender, workload, series) in book.all() {
+            let metrics: BTreeSet<&String> = series.found.iter().flat_map(|found| found.metrics.keys()).collect();
+            for metric in metrics {
+                let Some(Summary { n, mean, deviation, least, median, most }) = series.summary(metric) else {
+                    continue;
+                };
+                let names = [&book.scenario.name, &case.name, contender, workload, metric, Metric::named(metric).unit];
+                let deviation = deviation.map_or(String::new(), |deviation| deviation.to_string());
+                let spread = [median, least, most].map(|figure| figure.to_string());
+                let numbers = [n.to_string(), mean.to_string(), deviation].into_iter().chain(spread);
+                rows.write_record(names.into_iter().map(str::to_owned).chain(numbers))?;
+            }
+        }
+    }
+    rows.into_inner().map_err(|error| error.into_error().into())
+}
+
 /// A picture's place, from the folder.
 fn picture(canvas: &Canvas) -> String {
     format!("{PLOTS}/{}.{SVG}", canvas.name)
 }
 
 /// What experiments ran on: each fact, and of which scenarios it holds where it is not of all.
-fn machine(reports: &[Report]) -> Vec<(String, String)> {
+fn machine(reports: &[Report<'_>]) -> Vec<(String, String)> {
     let mut facts: Vec<((String, String), Vec<&str>)> = Vec::new();
-    for Report { scenario, machine, .. } in reports {
-        for fact in machine.facts() {
+    for Report { book, machine, .. } in reports {
+        for fact in results::facts("", machine) {
             match facts.iter_mut().find(|(known, _)| *known == fact) {
-                Some((_, of)) => of.push(&scenario.name),
-                None => facts.push((fact, vec![&scenario.name])),
+                Some((_, of)) => of.push(&book.scenario.name),
+                None => facts.push((fact, vec![&book.scenario.name])),
             }
         }
     }

@@ -9,53 +9,25 @@ use super::series::case_title;
 use super::{Report, Scenario, Sheet, Trouble, Verdicts};
 
 /// The page's own looks; colours are the plots'.
-const STYLE: &str = "\
-*{box-sizing:border-box}\
-body{margin:0 auto;padding:2rem 1.25rem 4rem;max-width:66rem;background:var(--surface);color:var(--ink);\
-font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
-h1{font-size:1.9rem;line-height:1.2;margin:0 0 .5rem}\
-h2{font-size:1.45rem;line-height:1.25;margin:3.5rem 0 .25rem;padding-top:1rem;border-top:1px solid var(--grid)}\
-h3{font-size:1.05rem;margin:2.2rem 0 .5rem}\
-p{margin:.4rem 0;max-width:46rem}\
-a{color:var(--c0)}\
-.lesser,.note{color:var(--muted);font-size:.88rem}\
-nav ul{margin:.3rem 0;padding-left:1.2rem}\
-.scroll{overflow-x:auto;margin:.4rem 0}\
-.scroll:focus-visible{outline:2px solid var(--c0)}\
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;min-width:22rem}\
-th,td{padding:.32rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--grid);white-space:nowrap}\
-thead th{font-weight:600;vertical-align:bottom;border-bottom:1.5px solid var(--muted)}\
-thead tr.group th[colspan]{border-bottom-color:var(--grid);text-align:center}\
-tbody th{font-weight:600;white-space:normal;min-width:11rem;max-width:22rem}\
-tbody th,tr.group th:first-child,thead tr:only-child th:first-child,.words td,.words th{text-align:left}\
-.words td{white-space:normal;overflow-wrap:anywhere}\
-.words td:first-child{white-space:nowrap}\
-.case{font-weight:400;color:var(--muted)}\
-td.other,th.other{color:var(--muted);font-weight:400}\
-td.none{color:var(--muted);font-style:italic}\
-figure{margin:.4rem 0 1.2rem;overflow-x:auto}\
-svg.plot{display:block;width:100%;min-width:36rem;height:auto}\
-pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem}\
-@media print{h2{break-before:page}figure,table{break-inside:avoid}}\
-";
+const STYLE: &str = include_str!("page.css");
 
 /// What it is a report of.
-pub(super) fn title(reports: &[Report]) -> String {
+pub(super) fn title<'a>(reports: &[Report<'a>]) -> &'a str {
     match reports {
-        [one] => one.scenario.title.clone(),
-        _ => "Hawser lab: results".to_owned(),
+        [one] => &one.book.scenario.title,
+        _ => "Hawser lab: results",
     }
 }
 
 /// All reports; an index where they are several.
-pub(super) fn write(reports: &[Report]) -> String {
-    let title = escaped(&title(reports));
+pub(super) fn write(reports: &[Report<'_>]) -> String {
+    let title = escaped(title(reports));
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>{}{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"lesser\">{ERROR_BARS}</p>\n",
-        style::sheet()
+        style::SHEET
     );
     if reports.len() > 1 {
         index(&mut html, reports);
@@ -70,23 +42,20 @@ pub(super) fn write(reports: &[Report]) -> String {
     html
 }
 
-fn index(html: &mut String, reports: &[Report]) {
+fn index(html: &mut String, reports: &[Report<'_>]) {
     html.push_str("<nav aria-label=\"Scenarios\">\n");
-    let mut group = None;
-    for Report { scenario, .. } in reports {
-        if group != Some(&scenario.group) {
-            html.push_str(if group.is_some() { "</ul>\n" } else { "" });
-            let _ = writeln!(html, "<h3>{}</h3>\n<ul>", escaped(&scenario.group));
-            group = Some(&scenario.group);
+    for group in reports.chunk_by(|a, b| a.book.scenario.group == b.book.scenario.group) {
+        let _ = writeln!(html, "<h3>{}</h3>\n<ul>", escaped(&group[0].book.scenario.group));
+        for Scenario { name, title, .. } in group.iter().map(|report| report.book.scenario) {
+            let _ = writeln!(html, "<li><a href=\"#{0}\">{0}</a>: {1}</li>", escaped(name), escaped(title));
         }
-        let (name, title) = (escaped(&scenario.name), escaped(&scenario.title));
-        let _ = writeln!(html, "<li><a href=\"#{name}\">{name}</a>: {title}</li>");
+        html.push_str("</ul>\n");
     }
-    html.push_str("</ul>\n</nav>\n");
+    html.push_str("</nav>\n");
 }
 
-fn scenario(html: &mut String, report: &Report, titled: bool) {
-    let Scenario { name, title, finding, source, .. } = &report.scenario;
+fn scenario(html: &mut String, report: &Report<'_>, titled: bool) {
+    let Scenario { name, title, finding, source, .. } = report.book.scenario;
     let _ = writeln!(html, "<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{0}</h2>", escaped(name));
     if titled {
         let _ = writeln!(html, "<p><strong>{}</strong></p>", escaped(title));
@@ -95,7 +64,7 @@ fn scenario(html: &mut String, report: &Report, titled: bool) {
     if !source.is_empty() {
         let _ = writeln!(html, "<p class=\"lesser\">Source: {}</p>", escaped(source));
     }
-    let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(&report.extent));
+    let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(&report.book.extent()));
     claims(html, &report.claims);
     report.tables.iter().for_each(|sheet| table(html, sheet));
     for drawing in &report.plots {
@@ -114,14 +83,14 @@ fn scenario(html: &mut String, report: &Report, titled: bool) {
 }
 
 fn claims(html: &mut String, claims: &Verdicts) {
-    if claims.is_empty() {
+    if claims.0.is_empty() {
         return;
     }
     html.push_str("<h3>What is claimed</h3>\n<div class=\"scroll\"><table class=\"words claims\">\n");
     let _ = writeln!(html, "<thead>\n<tr>{}</tr>\n</thead>\n<tbody>", heads(HEADS));
-    for [says, cells @ ..] in claims.rows() {
-        let cells = cells.map(|cell| format!("<td>{}</td>", escaped(&cell))).concat();
-        let _ = writeln!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escaped(&says));
+    for [says, cells @ ..] in &claims.0 {
+        let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escaped(cell))).collect();
+        let _ = writeln!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escaped(says));
     }
     let _ = writeln!(html, "</tbody></table></div>\n<p class=\"note\">{MEDIANS}</p>");
 }
@@ -130,7 +99,7 @@ fn heads<const N: usize>(heads: [&str; N]) -> String {
     heads.map(|head| format!("<th scope=\"col\">{head}</th>")).concat()
 }
 
-fn table(html: &mut String, sheet: &Sheet) {
+fn table(html: &mut String, sheet: &Sheet<'_>) {
     let title = escaped(&sheet.title);
     let region = format!("class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\"");
     let _ = writeln!(html, "<h3>{title}</h3>\n<div {region}>\n<table class=\"figures\">\n<thead>");
@@ -147,10 +116,10 @@ fn table(html: &mut String, sheet: &Sheet) {
         let _ = writeln!(html, "<tr>{}</tr>", both.repeat(sheet.columns.iter().filter(|head| head.published).count()));
     }
     html.push_str("</thead>\n<tbody>\n");
-    for row in &sheet.rows {
-        let title = case_title(&row.case).map(|title| format!(" <span class=\"case\">{}</span>", escaped(title)));
-        let _ = write!(html, "<tr><th scope=\"row\">{}{}</th>", escaped(&row.case.name), title.unwrap_or_default());
-        for (head, cell) in sheet.columns.iter().zip(&row.cells) {
+    for (case, cells) in &sheet.rows {
+        let title = case_title(case).map(|title| format!(" <span class=\"case\">{}</span>", escaped(title)));
+        let _ = write!(html, "<tr><th scope=\"row\">{}{}</th>", escaped(&case.name), title.unwrap_or_default());
+        for (head, cell) in sheet.columns.iter().zip(cells) {
             let class = if cell.own.is_some() { "" } else { " class=\"none\"" };
             let _ = write!(html, "<td{class}>{}</td>", escaped(&cell.own(head)));
             if head.published {
@@ -162,16 +131,16 @@ fn table(html: &mut String, sheet: &Sheet) {
     let _ = writeln!(html, "</tbody></table></div>\n<p class=\"note\">{}</p>", escaped(&sheet.note));
 }
 
-fn troubles(html: &mut String, troubles: &[Trouble]) {
+fn troubles(html: &mut String, troubles: &[Trouble<'_>]) {
     html.push_str("<h3>Skipped and failed</h3>\n<div class=\"scroll\"><table class=\"words troubles\">\n");
     let _ = writeln!(html, "<thead><tr>{}</tr></thead>\n<tbody>", heads(["contender", "what", "where", "why"]));
     for trouble in troubles {
-        let (short, all) = (escaped(trouble.short()), escaped(&trouble.reason));
+        let (short, all) = (escaped(trouble.short()), escaped(trouble.reason));
         let reason = match trouble.short() == trouble.reason.trim_end() {
             true => short,
             false => format!("<details><summary>{short}</summary><pre>{all}</pre></details>"),
         };
-        let (contender, of) = (escaped(&trouble.contender), escaped(&trouble.of.join(", ")));
+        let (contender, of) = (escaped(trouble.contender), escaped(&trouble.of.join(", ")));
         let _ = writeln!(html, "<tr><td>{contender}</td><td>{}</td><td>{of}</td><td>{reason}</td></tr>", trouble.what);
     }
     html.push_str("</tbody></table></div>\n");

@@ -19,44 +19,24 @@ const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "d
 /// A scenario and what its runs found. As read.
 #[derive(Debug)]
 pub struct Results {
-    /// What was asked.
     pub scenario: Scenario,
     /// In the order in which they ran.
     pub runs: Vec<Run>,
-    /// On what.
-    pub machine: Machine,
-    /// Where they lie.
+    /// What they ran on: a JSON document of any shape.
+    pub machine: Value,
     pub folder: PathBuf,
 }
 
-/// What the experiment ran on: a JSON document of any shape. Plain data.
-#[derive(Clone, Debug)]
-pub struct Machine(pub Value);
-
-impl Machine {
-    /// Whether runs were short ones.
-    pub fn is_quick(&self) -> bool {
-        self.0.get("quick").and_then(Value::as_bool).unwrap_or_default()
-    }
-
-    /// Each value with the names that lead to it.
-    pub fn facts(&self) -> Vec<(String, String)> {
-        let mut facts = Vec::new();
-        flatten("", &self.0, &mut facts);
-        facts
-    }
-}
-
-fn flatten(name: &str, value: &Value, facts: &mut Vec<(String, String)>) {
-    let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name} {key}") };
+/// Each value of a document, with the names that lead to it.
+pub fn facts(name: &str, value: &Value) -> Vec<(String, String)> {
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(&inner(key), value, facts)),
-        Value::Array(values) if values.iter().any(|value| value.is_object() || value.is_array()) => {
-            values.iter().enumerate().for_each(|(i, value)| flatten(&inner(&(i + 1).to_string()), value, facts));
+        Value::Object(fields) => {
+            let inner = |(key, value): (&String, &Value)| facts(format!("{name} {key}").trim_start(), value);
+            fields.iter().flat_map(inner).collect()
         }
-        Value::Array(values) => facts.push((name.to_owned(), values.iter().map(plain).collect::<Vec<_>>().join(", "))),
-        Value::Null => {}
-        other => facts.push((name.to_owned(), plain(other))),
+        Value::Array(values) => vec![(name.to_owned(), values.iter().map(plain).collect::<Vec<_>>().join(", "))],
+        Value::Null => Vec::new(),
+        other => vec![(name.to_owned(), plain(other))],
     }
 }
 
@@ -68,7 +48,7 @@ fn plain(value: &Value) -> String {
 pub fn read(folder: &Path) -> Result<Vec<Results>, LabError> {
     let mut all = folders(folder)?.iter().map(|folder| read_one(folder)).collect::<Result<Vec<_>, _>>()?;
     if all.is_empty() {
-        return Err(LabError::results(format!("read {}", folder.display()), format!("it has no {RUNS}")));
+        return Err(LabError::refused(format!("read {}", folder.display()), format!("it has no {RUNS}")));
     }
     let rank = |group: &str| GROUPS.iter().position(|known| *known == group).unwrap_or(GROUPS.len());
     all.sort_by_cached_key(|results| {
@@ -98,22 +78,25 @@ pub(super) fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
 }
 
 pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
-    let scenario = Scenario::read(&folder.join(SCENARIO), None).map_err(misread)?;
+    let mut scenario = Scenario::read(&folder.join(SCENARIO), None).map_err(misread)?;
     let [runs, machine] = [RUNS, MACHINE].map(|name| folder.join(name));
     let text = |path: &Path| fs::read_to_string(path).map_err(LabError::file("read", path));
-    let wrong = |error: serde_json::Error| LabError::results(format!("read {}", machine.display()), error.to_string());
+    let wrong = |error: serde_json::Error| LabError::refused(format!("read {}", machine.display()), error.to_string());
     let runs = store::parse(&runs, &text(&runs)?)?;
-    let machine = serde_json::from_str(&text(&machine)?).map_err(wrong)?;
-    Ok(Results { scenario, runs, machine: Machine(machine), folder: folder.to_owned() })
+    let machine: Value = serde_json::from_str(&text(&machine)?).map_err(wrong)?;
+    // Cases that a quick run leaves out are none of its results'.
+    let is_quick = machine["quick"].as_bool().unwrap_or_default();
+    scenario.cases.retain(|case| case.quick || !is_quick);
+    Ok(Results { scenario, runs, machine, folder: folder.to_owned() })
 }
 
 /// With each of its faults in a line.
 fn misread(error: FileError) -> LabError {
     let FileError::Faulty { errors, .. } = &error else {
-        return LabError::results("read results".to_owned(), error.to_string());
+        return LabError::refused("read results".to_owned(), error.to_string());
     };
     let faults: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    LabError::results(error.to_string(), faults.join("\n"))
+    LabError::refused(error.to_string(), faults.join("\n"))
 }
 
 #[cfg(test)]
@@ -123,7 +106,7 @@ mod tests {
     #[test]
     fn facts_are_named_by_what_leads_to_them() {
         let value = serde_json::json!({"kernel": "6.18", "sysctls": {"tcp_sack": "1"}, "seeds": [1, 2], "none": null});
-        let mut facts = Machine(value).facts();
+        let mut facts = facts("", &value);
         facts.sort_unstable();
         let expected = [("kernel", "6.18"), ("seeds", "1, 2"), ("sysctls tcp_sack", "1")];
         assert_eq!(facts, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));

@@ -4,28 +4,27 @@ use std::collections::BTreeMap;
 
 use super::statistics::Summary;
 use crate::experiment::{Findings, Outcome, Run, SeriesKey};
-use crate::scenario::{Case, Published, Scenario};
+use crate::scenario::{Case, Scenario};
 
 /// A series' runs. Starts without any; borrowed from them.
 #[derive(Default)]
 pub struct Series<'a> {
-    /// Those that were measured.
     pub found: Vec<&'a Findings>,
     /// Why they were not run.
     pub skipped: Vec<&'a str>,
-    /// What was said when they failed.
     pub failed: Vec<&'a str>,
 }
 
 impl Series<'_> {
-    /// A metric's figures.
-    pub fn values(&self, metric: &str) -> Vec<f64> {
-        self.found.iter().filter_map(|found| found.metrics.get(metric).copied()).collect()
+    /// A metric's figures in short; none without one.
+    pub fn summary(&self, metric: &str) -> Option<Summary> {
+        let figures = self.found.iter().filter_map(|found| found.metrics.get(metric).copied());
+        Summary::of(&figures.collect::<Vec<_>>())
     }
 
-    /// In short; none without a figure.
-    pub fn summary(&self, metric: &str) -> Option<Summary> {
-        Summary::of(&self.values(metric))
+    /// Whether some run found what is asked.
+    pub fn has(&self, has: impl Fn(&Findings) -> bool) -> bool {
+        self.found.iter().any(|found| has(found))
     }
 
     /// Why there is no figure, in a word.
@@ -39,9 +38,17 @@ impl Series<'_> {
     }
 }
 
+/// A figure, and the original's. Plain data.
+pub struct Cell {
+    pub own: Option<Summary>,
+    /// With its standard deviation, where that was given.
+    pub published: Option<(f64, Option<f64>)>,
+    /// Why nothing was found; none where the case has no such series.
+    pub absence: Option<&'static str>,
+}
+
 /// A scenario's series. Made from its runs; borrowed from them.
 pub struct Book<'a> {
-    /// What was asked.
     pub scenario: &'a Scenario,
     /// By case, contender, workload.
     series: BTreeMap<[&'a str; 3], Series<'a>>,
@@ -76,14 +83,49 @@ impl<'a> Book<'a> {
         self.series.iter().find(|(key, _)| **key == [case, contender, workload]).map(|(_, series)| series)
     }
 
-    /// The original's figure.
-    pub fn published(&self, case: &str, contender: &str, workload: &str, metric: &str) -> Option<&'a Published> {
-        self.scenario.published.iter().find(|published| {
-            published.case == case
+    /// Whose figures of a contender are meant in a case: those of the named workload, or of the first that has what is
+    /// asked, or of the first.
+    pub fn workload<'n>(
+        &self,
+        case: &'n Case,
+        contender: &str,
+        named: Option<&'n str>,
+        has: impl Fn(&Findings) -> bool,
+    ) -> &'n str {
+        let series = |workload: &str| self.get(&case.name, contender, workload);
+        let gives = |workload: &&str| series(workload).is_some_and(|series| series.has(&has));
+        let mut all = case.workloads.iter().map(String::as_str);
+        let first = all.clone().next();
+        named.or_else(|| all.find(gives)).or(first).unwrap_or_default()
+    }
+
+    /// A contender's figure in a case, of the workload that is meant.
+    pub fn cell(&self, case: &Case, contender: &str, workload: Option<&str>, metric: &str) -> Cell {
+        let workload = self.workload(case, contender, workload, |found| found.metrics.contains_key(metric));
+        let series = self.get(&case.name, contender, workload);
+        let published = self.scenario.published.iter().find(|published| {
+            published.case == case.name
                 && published.contender == contender
                 && published.metric == metric
                 && published.workload.as_ref().is_none_or(|name| name == workload)
-        })
+        });
+        Cell {
+            own: series.and_then(|series| series.summary(metric)),
+            published: published.map(|published| (published.value, published.spread)),
+            absence: series.map(Series::absence),
+        }
+    }
+
+    /// How much was run, in words.
+    pub fn extent(&self) -> String {
+        let (mut series, mut found, mut failed) = (0, 0, 0);
+        for (.., of) in self.all() {
+            series += 1;
+            found += of.found.len();
+            failed += of.failed.len();
+        }
+        let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        format!("{} cases, {series} series, {found} runs measured{failures}", self.scenario.cases.len())
     }
 
     /// Every series, in the scenario's order.
@@ -113,10 +155,54 @@ impl<'a> Book<'a> {
         });
         let has_any = |&(contender, workload): &(&str, &str)| {
             let mut series = cases.iter().filter_map(|case| self.get(&case.name, contender, workload));
-            series.any(|series| series.found.iter().any(|found| has(found)))
+            series.any(|series| series.has(&has))
         };
         all.filter(has_any).collect()
     }
+}
+
+/// Series of a contender that have no figures, or had to be tried again, for one reason. Borrowed from the runs.
+pub struct Trouble<'a> {
+    /// `skipped`, `failed`, `not run`, `not in the scenario`.
+    pub what: &'static str,
+    pub contender: &'a str,
+    /// Cases and workloads, with how many runs where they were several.
+    pub of: Vec<String>,
+    /// All that was said.
+    pub reason: &'a str,
+}
+
+impl Trouble<'_> {
+    /// The reason's first line.
+    pub fn short(&self) -> &str {
+        self.reason.lines().next().unwrap_or_default()
+    }
+}
+
+/// In the scenario's order; equal reasons of one contender stand together.
+pub fn troubles<'a>(book: &Book<'a>) -> Vec<Trouble<'a>> {
+    let mut troubles: Vec<Trouble<'a>> = Vec::new();
+    let mut add = |what: &'static str, contender: &'a str, of: String, reason: &'a str| match troubles
+        .iter_mut()
+        .find(|t| (t.what, t.contender, t.reason) == (what, contender, reason))
+    {
+        Some(trouble) if trouble.of.contains(&of) => {}
+        Some(trouble) => trouble.of.push(of),
+        None => troubles.push(Trouble { what, contender, of: vec![of], reason }),
+    };
+    for (case, contender, workload, Series { found, skipped, failed }) in book.all() {
+        let name = if case.workloads.len() > 1 { format!("{} {workload}", case.name) } else { case.name.clone() };
+        skipped.iter().for_each(|&reason| add("skipped", contender, name.clone(), reason));
+        let share = format!("{name} ({} of {} runs)", failed.len(), found.len() + failed.len());
+        failed.iter().for_each(|&reason| add("failed", contender, share.clone(), reason));
+        if found.is_empty() && skipped.is_empty() && failed.is_empty() {
+            add("not run", contender, name, "the experiment was interrupted, or is not over");
+        }
+    }
+    for &SeriesKey { case, contender, workload, .. } in &book.strange {
+        add("not in the scenario", contender, format!("{case} {workload}"), "the scenario was changed");
+    }
+    troubles
 }
 
 fn pairs(case: &Case) -> impl Iterator<Item = (&str, &str)> {

@@ -1,5 +1,8 @@
 //! What is said of repeated figures: their middle, their spread, and whether two sets of them differ.
 
+use std::fmt;
+
+use hawser_wire::traffic::Sample;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Half the length of an error bar, in standard deviations. Source: Hillion 2020, 4.1.
@@ -24,39 +27,33 @@ pub struct Summary {
 impl Summary {
     /// None without a finite value; values that are not finite are left out.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let sorted = sorted(values);
-        let (least, most) = (*sorted.first()?, *sorted.last()?);
-        let n = sorted.len();
-        let mean = sorted.iter().sum::<f64>() / n as f64;
-        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let sample: Sample = finite().collect();
+        let (n, mean) = (sample.len(), sample.mean()?);
+        let squares: f64 = finite().map(|value| (value - mean).powi(2)).sum();
         let deviation = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
-        Some(Self { n, mean, deviation, least, median: quantile(&sorted, 0.5)?, most })
+        Some(Self { n, mean, deviation, least: sample.min()?, median: sample.median()?, most: sample.max()? })
     }
 
     /// How far the error bar reaches to either side.
     pub fn error_bar(&self) -> f64 {
         self.deviation.map_or(0.0, |deviation| deviation * ERROR_BAR)
     }
+}
 
-    /// The variance of the mean.
-    fn uncertainty(&self) -> Option<f64> {
-        Some(self.deviation?.powi(2) / self.n as f64)
+/// The mean, and where there are several the standard deviation.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}", self.mean)?;
+        self.deviation.map_or(Ok(()), |deviation| write!(f, " ± {deviation:.2}"))
     }
 }
 
-/// The finite ones, in order.
-pub fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-/// Under which a share of the sorted values lies, interpolated (Hyndman and Fan 1996, type 7).
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let place = share.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    Some(below + (above - below) * place.fract())
+/// With a true minus, unless it is zero.
+pub fn number(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let minus = if text.contains(|digit: char| matches!(digit, '1'..='9')) { "−" } else { "" };
+    text.replace('-', minus)
 }
 
 /// Welch's t-test of two means (Welch 1947). Plain data.
@@ -75,7 +72,8 @@ pub struct Welch {
 /// Whether the means differ; none where a side has fewer than two values, whose spread nobody knows.
 pub fn welch(old: &Summary, new: &Summary) -> Option<Welch> {
     let difference = new.mean - old.mean;
-    let (a, b) = (old.uncertainty()?, new.uncertainty()?);
+    let variance_of_mean = |side: &Summary| Some(side.deviation?.powi(2) / side.n as f64);
+    let (a, b) = (variance_of_mean(old)?, variance_of_mean(new)?);
     let error = (a + b).sqrt();
     if error <= old.mean.abs().max(new.mean.abs()) * ROUNDING {
         // Figures without any spread: chance has no part in them.
@@ -111,6 +109,10 @@ mod tests {
         assert!((value - expected).abs() < 1e-4 * expected.abs().max(1.0), "{value} is not {expected}");
     }
 
+    fn of(values: &[f64]) -> Summary {
+        Summary::of(values).expect("values")
+    }
+
     #[test]
     fn summaries_are_as_computed_by_hand() {
         // values; mean, standard deviation, median
@@ -121,66 +123,48 @@ mod tests {
             (&[5.0, 5.0, 5.0, f64::NAN, f64::INFINITY], 5.0, 0.0, 5.0),
         ];
         for (values, mean, deviation, median) in rows {
-            let summary = Summary::of(values).expect("values");
+            let summary = of(values);
             is_near(summary.mean, mean);
             is_near(summary.deviation.expect("several"), deviation);
             is_near(summary.median, median);
             is_near(summary.error_bar(), 1.5 * deviation);
         }
-    }
-
-    #[test]
-    fn one_value_has_no_spread_and_none_has_no_summary() {
-        let one = Summary::of(&[7.0]).expect("a value");
+        let one = of(&[7.0]);
         assert_eq!((one.n, one.mean, one.deviation, one.error_bar()), (1, 7.0, None, 0.0));
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[f64::NAN]), None);
     }
 
     #[test]
-    fn quantiles_lie_between_values() {
-        let values = sorted(&[40.0, 10.0, 30.0, 20.0]);
-        for (share, expected) in [(0.0, 10.0), (0.25, 17.5), (0.5, 25.0), (0.9, 37.0), (1.0, 40.0)] {
-            is_near(quantile(&values, share).expect("values"), expected);
-        }
-        assert_eq!(quantile(&[], 0.5), None);
-    }
-
-    #[test]
     fn welchs_test_is_as_computed_by_hand() {
-        // old, new; t, degrees of freedom, p
         let old = [19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0];
         let new =
             [28.2, 26.6, 20.1, 23.3, 25.2, 22.1, 17.7, 27.6, 20.6, 13.7, 23.2, 17.5, 20.6, 18.0, 23.9, 21.6, 24.3];
-        type Row<'a> = (&'a [f64], &'a [f64], f64, f64, f64);
-        let rows: [Row<'_>; 3] = [
+        // old, new; t, degrees of freedom, p
+        let rows: [(&[f64], &[f64], [f64; 3]); 3] = [
             // means 19.37 and 22.0118, variances 1.449 and 15.28485; p by numeric integration
-            (&old, &new, 2.585_485, 20.620_55, 0.017_409),
-            (&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], 1.224_745, 4.0, 0.287_864),
-            (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 0.0, 4.0, 1.0),
+            (&old, &new, [2.585_485, 20.620_55, 0.017_409]),
+            (&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], [1.224_745, 4.0, 0.287_864]),
+            (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], [0.0, 4.0, 1.0]),
         ];
-        for (old, new, t, degrees, p) in rows {
-            let (old, new) = (Summary::of(old).expect("old"), Summary::of(new).expect("new"));
-            let test = welch(&old, &new).expect("several of each");
-            is_near(test.t, t);
-            is_near(test.degrees, degrees);
-            is_near(test.p, p);
+        for (old, new, expected) in rows {
+            let test = welch(&of(old), &of(new)).expect("several of each");
+            [test.t, test.degrees, test.p]
+                .into_iter()
+                .zip(expected)
+                .for_each(|(value, expected)| is_near(value, expected));
         }
-    }
-
-    #[test]
-    fn the_minimal_relevant_difference_is_students_quantile_of_standard_errors() {
-        let (old, new) = (Summary::of(&[1.0, 2.0, 3.0]).expect("old"), Summary::of(&[2.0, 3.0, 4.0]).expect("new"));
-        // t(0.975; 4) = 2.776445, standard error sqrt(2/3).
-        is_near(welch(&old, &new).expect("several").relevant, 2.776_445 * 0.816_497);
+        // The minimal relevant difference: t(0.975; 4) = 2.776445, standard error sqrt(2/3).
+        let test = welch(&of(&[1.0, 2.0, 3.0]), &of(&[2.0, 3.0, 4.0])).expect("several");
+        is_near(test.relevant, 2.776_445 * 0.816_497);
     }
 
     #[test]
     fn figures_without_spread_differ_or_not() {
-        let (two, three) = (Summary::of(&[2.0, 2.0]).expect("two"), Summary::of(&[3.0, 3.0, 3.0]).expect("three"));
+        let (two, three) = (of(&[2.0, 2.0]), of(&[3.0, 3.0, 3.0]));
         assert_eq!(welch(&two, &three).map(|test| (test.t, test.p)), Some((f64::INFINITY, 0.0)));
         assert_eq!(welch(&two, &two).map(|test| test.p), Some(1.0));
-        assert_eq!(welch(&two, &Summary::of(&[2.0]).expect("one")), None);
+        assert_eq!(welch(&two, &of(&[2.0])), None);
     }
 
     #[test]

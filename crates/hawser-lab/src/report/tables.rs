@@ -4,8 +4,9 @@
 //! 2. A row for each case: what was found, what was published, and the difference.
 //! 3. A scenario that asks for no table gets one of its own metric.
 
-use super::series::counts;
-use super::{Book, Metric, Summary};
+use super::series::{Cell, counts};
+use super::statistics::number;
+use super::{Book, Metric};
 use crate::scenario::{Case, Column, Table};
 
 /// From this difference on, in percent, it is the factor that says something.
@@ -13,12 +14,12 @@ const MANY_TIMES: f64 = 900.0;
 /// What stands where there is nothing to say.
 const NOTHING: &str = "–";
 
-/// A table, ready to be written. Plain data.
-pub struct Sheet {
+/// A table, ready to be written. Borrowed from the scenario.
+pub struct Sheet<'a> {
     pub title: String,
     pub columns: Vec<Head>,
-    /// One for each case.
-    pub rows: Vec<Row>,
+    /// Of each case the cells, one for each column.
+    pub rows: Vec<(&'a Case, Vec<Cell>)>,
     /// How many runs, and what the figures are.
     pub note: String,
 }
@@ -36,30 +37,15 @@ pub struct Head {
 impl Head {
     /// A figure of this column with its spread, with true minuses.
     fn figure(&self, value: f64, spread: Option<f64>) -> String {
-        let number = |value: f64| format!("{value:.0$}", self.decimals).replace('-', "−");
+        let number = |value: f64| number(value, self.decimals);
         spread.map_or_else(|| number(value), |spread| format!("{} ± {}", number(value), number(spread)))
     }
-}
-
-/// A row. Plain data.
-pub struct Row {
-    /// Whose figures.
-    pub case: Case,
-    /// One for each column.
-    pub cells: Vec<Cell>,
-}
-
-/// A figure and the published one. Plain data.
-pub struct Cell {
-    pub own: Option<Summary>,
-    absence: &'static str,
-    published: Option<(f64, Option<f64>)>,
 }
 
 impl Cell {
     /// The mean, and where there is one the standard deviation; else why there is none.
     pub fn own(&self, head: &Head) -> String {
-        self.own.map_or_else(|| self.absence.to_owned(), |own| head.figure(own.mean, own.deviation))
+        self.own.map_or_else(|| self.absence.unwrap_or(NOTHING).to_owned(), |own| head.figure(own.mean, own.deviation))
     }
 
     /// The original's.
@@ -106,28 +92,29 @@ fn decimals(figures: &[f64]) -> usize {
 }
 
 /// Steps 1 to 3.
-pub(super) fn all(book: &Book<'_>) -> Vec<Sheet> {
-    if book.scenario.tables.is_empty() {
-        return vec![sheet(book, &usual(book))];
+pub(super) fn all<'a>(book: &Book<'a>) -> Vec<Sheet<'a>> {
+    if !book.scenario.tables.is_empty() {
+        return book.scenario.tables.iter().map(|table| sheet(book, table)).collect();
     }
-    book.scenario.tables.iter().map(|table| sheet(book, table)).collect()
-}
-
-/// Step 3.
-fn usual(book: &Book<'_>) -> Table {
     let metric = book.scenario.repeat.metric.clone();
     let title = Metric::named(&metric).axis();
     let column = Column { title: title.clone(), contender: None, workload: None, metric, published: true };
-    Table { title, cases: Vec::new(), columns: vec![column] }
+    vec![sheet(book, &Table { title, cases: Vec::new(), columns: vec![column] })]
 }
 
-fn sheet(book: &Book<'_>, table: &Table) -> Sheet {
+/// Step 2.
+fn sheet<'a>(book: &Book<'a>, table: &Table) -> Sheet<'a> {
     let cases = book.cases(&table.cases);
     let asked: Vec<Column> = table.columns.iter().flat_map(|column| asked(book, &cases, column, table)).collect();
-    let cells = |case: &Case| asked.iter().map(|column| cell(book, case, column)).collect();
-    let rows: Vec<Row> = cases.iter().map(|&case| Row { case: case.clone(), cells: cells(case) }).collect();
+    let cell = |case: &Case, Column { contender, workload, metric, published, .. }: &Column| {
+        let contender = contender.as_ref().or(case.contenders.first()).map_or("", String::as_str);
+        let cell = book.cell(case, contender, workload.as_deref(), metric);
+        Cell { published: cell.published.filter(|_| *published), ..cell }
+    };
+    let row = |case: &'a Case| (case, asked.iter().map(|column| cell(case, column)).collect());
+    let rows: Vec<(&Case, Vec<Cell>)> = cases.iter().copied().map(row).collect();
     let columns = heads(&asked, &rows);
-    let n = counts(rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.own).map(|own| own.n));
+    let n = counts(rows.iter().flat_map(|(_, cells)| cells).filter_map(|cell| cell.own).map(|own| own.n));
     let note = match n.as_str() {
         "0" => "Nothing was measured.".to_owned(),
         "1" => "One run each (n = 1).".to_owned(),
@@ -184,24 +171,9 @@ fn workloads<'a>(book: &Book<'a>, cases: &[&Case], contender: Option<&str>, metr
     strands(cases).into_iter().map(Some).collect()
 }
 
-/// Step 2.
-fn cell(book: &Book<'_>, case: &Case, column: &Column) -> Cell {
-    let Column { contender, workload, metric, published, .. } = column;
-    let contender = contender.as_ref().or(case.contenders.first()).map_or("", String::as_str);
-    let summary = |workload: &str| book.get(&case.name, contender, workload)?.summary(metric);
-    let found = || case.workloads.iter().find(|workload| summary(workload).is_some());
-    let workload = workload.as_ref().or_else(found).or(case.workloads.first()).map_or("", String::as_str);
-    let published = book.published(&case.name, contender, workload, metric).filter(|_| *published);
-    Cell {
-        own: summary(workload),
-        absence: book.get(&case.name, contender, workload).map_or(NOTHING, |series| series.absence()),
-        published: published.map(|published| (published.value, published.spread)),
-    }
-}
-
 /// Columns of one metric have equally many digits.
-fn heads(asked: &[Column], rows: &[Row]) -> Vec<Head> {
-    let cells = |place: usize| rows.iter().map(move |row| &row.cells[place]);
+fn heads(asked: &[Column], rows: &[(&Case, Vec<Cell>)]) -> Vec<Head> {
+    let cells = |place: usize| rows.iter().map(move |(_, cells)| &cells[place]);
     let figures = |metric: &str| {
         let columns = (0..asked.len()).filter(move |&place| asked[place].metric == metric);
         let figures = |cell: &Cell| [cell.own.map(|own| own.mean), cell.published.map(|(value, _)| value)];
@@ -219,6 +191,7 @@ fn heads(asked: &[Column], rows: &[Row]) -> Vec<Head> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Summary;
     use super::*;
 
     #[test]
@@ -230,7 +203,7 @@ mod tests {
 
     #[test]
     fn differences_are_told_in_percent_or_as_a_factor() {
-        let cell = |own: &[f64], published| Cell { own: Summary::of(own), absence: NOTHING, published };
+        let cell = |own: &[f64], published| Cell { own: Summary::of(own), absence: None, published };
         let rows = [
             (cell(&[110.0], Some((100.0, None))), "100 (+10 %)"),
             (cell(&[96.8], Some((100.0, None))), "100 (−3.2 %)"),

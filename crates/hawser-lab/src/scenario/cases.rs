@@ -1,4 +1,5 @@
-//! Cases: rows that choose among links, contenders, workloads and events, and change some figures.
+//! Events: what happens to links and programs while a workload runs; and cases: rows that choose among links,
+//! contenders, workloads and events, and change some figures.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,92 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::link::{self, Says};
 use super::parse::Known;
 use super::refer::{Names, each};
-use super::{Case, Event, Happening, LinkPlan, values};
+use super::{Case, Event, Happening, LinkPlan, TunnelEnd, values};
 
 /// The name of the one case of a file without any.
 const ONLY: &str = "all";
 /// Whose kernel a sysctl may be told for.
 const HOSTS: [&str; 2] = ["client", "server"];
 
+/// What is done, to a link or to a program, as the event's other keys have it.
+#[derive(Clone, Copy)]
+enum Deed {
+    Link(Read),
+    Program(Read),
+}
+
+type Read = fn(&mut Table<'_, '_, '_>, &Known<'_>) -> Option<Happening>;
+
+const DEEDS: [(&str, Deed); 13] = [
+    ("cut", Deed::Link(|_, _| Some(Happening::Cut))),
+    ("black-hole", Deed::Link(|_, _| Some(Happening::BlackHole))),
+    ("restore", Deed::Link(|_, _| Some(Happening::Restore))),
+    ("change", Deed::Link(change)),
+    ("handover", Deed::Link(handover)),
+    ("address", Deed::Link(|_, _| Some(Happening::Address))),
+    ("nat-rebind", Deed::Link(rebind)),
+    ("stop", Deed::Program(|table, _| end(table).map(Happening::Stop))),
+    ("continue", Deed::Program(|table, _| end(table).map(Happening::Continue))),
+    ("kill", Deed::Program(|table, _| end(table).map(Happening::Kill))),
+    ("start", Deed::Program(|table, _| end(table).map(Happening::Start))),
+    ("attack", Deed::Program(attack)),
+    ("stall", Deed::Link(|_, _| Some(Happening::Stall))),
+];
+
+/// All events.
+pub(super) fn events(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<Event> {
+    each(tree, "event", "event", faults, |table| {
+        let name = table.required("name", "name = \"loss of wifi\"", values::name);
+        let name = known.events.claim(table, name);
+        let at = table.required("at", "at = \"4s\"", values::duration);
+        let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS)).map(|deed| deed.value);
+        let link = match deed {
+            Some(Deed::Program(_)) => Some(String::new()),
+            _ => table.required("link", "link = \"wifi\"", |value| known.links.read(value)).map(|link| link.value),
+        };
+        let what = deed.and_then(|(Deed::Link(read) | Deed::Program(read))| read(table, known));
+        Some(Event { name: name?, at: at?.value, link: link?, what: what? })
+    })
+}
+
+fn end(table: &mut Table<'_, '_, '_>) -> Option<TunnelEnd> {
+    Some(table.required("end", "end = \"remote\"", values::keyword)?.value)
+}
+
+fn attack(table: &mut Table<'_, '_, '_>, _: &Known<'_>) -> Option<Happening> {
+    let per_second = table.required("per-second", "per-second = 50000", |value| values::whole(value, 1000));
+    Some(Happening::Attack(per_second?.value))
+}
+
+fn handover(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Happening> {
+    let to = table.required("to", "to = \"eth\"", |value| known.links.read(value));
+    Some(Happening::Handover { to: to?.value })
+}
+
+fn change(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Happening> {
+    let [up, down] = link::changes(table, known.traces).map(Box::new);
+    if [&up, &down].iter().any(|figures| figures.share_of_other.is_some()) {
+        let fault = Fault::new("`rate`: what changes is no part of the other way");
+        table.fault_at("do", fault.hint("write rate = \"5M\""));
+    }
+    Some(Happening::Change { up, down })
+}
+
+fn rebind(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Happening> {
+    if !known.nat {
+        let fault = Fault::new("`do`: no router translates addresses here");
+        table.fault_at("do", fault.hint("write nat = true under [network]"));
+    }
+    Some(Happening::NatRebind)
+}
+
 /// All cases; without any in the file, the one of everything.
 pub(super) fn read(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<Case> {
     let mut names = Names::new("case");
     let mut cases = each(tree, "case", "case", faults, |table| {
         let name = table.required("name", "name = \"A.1\"", values::name);
-        names.claim(table, name.as_ref());
-        Some(case(table, name.map(|sited| sited.value).unwrap_or_default(), known))
+        let name = names.claim(table, name).unwrap_or_default();
+        Some(case(table, name, known))
     });
     if !tree.contains_key("case") {
         cases.push(of_everything(ONLY.to_owned(), known, faults));
@@ -51,7 +124,7 @@ fn case(table: &mut Table<'_, '_, '_>, name: String, known: &Known<'_>) -> Case 
     Case {
         title: table.get("title", values::text).unwrap_or_default(),
         links: settle(&chosen, &changes, known),
-        bystanders: settle(known.bystanders.all(), &changes, known),
+        bystanders: settle(&known.bystanders.all, &changes, known),
         absent,
         contenders: known.contenders.chosen(table, "contenders").unwrap_or_else(|| known.contenders_over(&chosen)),
         workloads: known.workloads.some(table, "workloads"),
@@ -130,13 +203,9 @@ fn entries<'a, 't>(
 
 /// Links as their sections have them, with changes.
 pub(super) fn settle(names: &[String], changes: &BTreeMap<String, Says>, known: &Known<'_>) -> Vec<LinkPlan> {
-    let all = known.links.all().iter().chain(known.bystanders.all());
-    let said: BTreeMap<&String, &Says> = all.zip(&known.said).collect();
-    let plan = |name: &String| {
-        let layers: Vec<&Says> = said.get(name).copied().into_iter().chain(changes.get(name)).collect();
-        link::settle(name, &layers)
-    };
-    names.iter().map(plan).collect()
+    let said: BTreeMap<&String, &Says> = known.wires.all.iter().zip(&known.said).collect();
+    let layers = |name: &String| said.get(name).copied().into_iter().chain(changes.get(name)).collect::<Vec<_>>();
+    names.iter().map(|name| link::settle(name, &layers(name))).collect()
 }
 
 fn sysctls(table: &mut Table<'_, '_, '_>) -> BTreeMap<String, String> {

@@ -57,8 +57,7 @@ pub enum Bound {
 
 impl Bound {
     /// Whether a figure is enough.
-    #[must_use]
-    pub fn holds(self, figure: f64) -> bool {
+    pub(crate) fn holds(self, figure: f64) -> bool {
         match self {
             Self::AtLeast(bound) | Self::Above(bound) => figure >= bound,
             Self::AtMost(bound) | Self::Within(bound) => figure <= bound,
@@ -66,8 +65,7 @@ impl Bound {
     }
 
     /// A figure in relation to the best of others; none without any.
-    #[must_use]
-    pub fn relate(self, figure: f64, others: impl Iterator<Item = f64>) -> Option<f64> {
+    pub(crate) fn relate(self, figure: f64, others: impl Iterator<Item = f64>) -> Option<f64> {
         Some(match self {
             Self::AtLeast(_) => figure / others.reduce(f64::max)?,
             Self::AtMost(_) => figure / others.reduce(f64::min)?,
@@ -88,10 +86,11 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A bound's key, and what it makes of a number.
-type Named = (&'static str, fn(f64) -> Bound);
+/// What makes a bound of a number.
+type Bounding = fn(f64) -> Bound;
 
-const BOUNDS: [Named; 4] =
+/// Bounds' keys, and what they make of a number.
+const BOUNDS: [(&str, Bounding); 4] =
     [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost), ("within", Bound::Within), ("above", Bound::Above)];
 
 /// All claims.
@@ -121,7 +120,7 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Claim> {
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
     let bound = bound(table, !of.is_empty());
     let enough: Option<u32> = table.get("enough", |value| values::whole(value, 1));
-    let all = if cases.is_empty() { known.cases.all().len() } else { cases.len() };
+    let all = if cases.is_empty() { known.cases.all.len() } else { cases.len() };
     if let Some(enough) = enough.filter(|&enough| enough as usize > all) {
         table.fault_at("enough", Fault::new(format!("`enough`: {enough} is more than there are cases ({all})")));
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use hawser_config::keyword;
 use hawser_wire::{Codel, Direction, Jitter, Loss, Probability, QueueDepth, Rate, Reorder, Spread, Trace};
 
 /// A link whose file says nothing of its queue has so much time in it: a long round trip's worth, as routers' buffers
@@ -46,15 +47,16 @@ pub struct Figures {
     pub corrupt: Option<Probability>,
 }
 
-/// What a queue does. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// A full one loses what comes.
-    DropTail,
-    /// A full one loses any of its packets.
-    RandomDrop,
-    /// RFC 8289.
-    Codel,
+keyword! {
+    /// What a queue does. Plain data.
+    Discipline {
+        /// A full one loses what comes.
+        DropTail = "drop-tail",
+        /// A full one loses any of its packets.
+        RandomDrop = "random-drop",
+        /// RFC 8289.
+        Codel = "codel",
+    }
 }
 
 impl Figures {
@@ -63,8 +65,7 @@ impl Figures {
         self.rate.is_some() || self.trace.is_some() || self.share_of_other.is_some()
     }
 
-    /// Lays these over what a way has.
-    /// A share of the other way is none's before that one is known.
+    /// Lays these over what a way has. A share of the other way is none's before that one is known.
     pub fn apply(&self, way: &mut Direction) {
         if self.has_pace() {
             (way.rate, way.trace) = (self.rate, self.trace.clone());
@@ -76,26 +77,22 @@ impl Figures {
             way.codel = (discipline == Discipline::Codel).then(Codel::default);
         }
         put(&mut way.delay, self.delay);
-        self.apply_jitter(way);
+        if self.jitter.is_some() || self.jitter_distribution.is_some() || self.jitter_reorders.is_some() {
+            let still = Jitter { amplitude: Duration::ZERO, spread: Spread::Normal, reorder: false };
+            let jitter = way.jitter.get_or_insert(still);
+            put(&mut jitter.amplitude, self.jitter);
+            put(&mut jitter.spread, self.jitter_distribution);
+            put(&mut jitter.reorder, self.jitter_reorders);
+        }
         put(&mut way.loss, self.loss);
         if self.reorder.is_some() || self.reorder_by.is_some() {
-            let now = way.reorder.unwrap_or(Reorder { share: Probability::NEVER, by: DEFAULT_REORDER_BY });
-            let (share, by) = (self.reorder.unwrap_or(now.share), self.reorder_by.unwrap_or(now.by));
-            way.reorder = Some(Reorder { share, by });
+            let none = Reorder { share: Probability::NEVER, by: DEFAULT_REORDER_BY };
+            let reorder = way.reorder.get_or_insert(none);
+            put(&mut reorder.share, self.reorder);
+            put(&mut reorder.by, self.reorder_by);
         }
         put(&mut way.duplicate, self.duplicate);
         put(&mut way.corrupt, self.corrupt);
-    }
-
-    fn apply_jitter(&self, way: &mut Direction) {
-        if self.jitter.is_none() && self.jitter_distribution.is_none() && self.jitter_reorders.is_none() {
-            return;
-        }
-        let still = Jitter { amplitude: Duration::ZERO, spread: Spread::Normal, reorder: false };
-        let jitter = way.jitter.get_or_insert(still);
-        put(&mut jitter.amplitude, self.jitter);
-        put(&mut jitter.spread, self.jitter_distribution);
-        put(&mut jitter.reorder, self.jitter_reorders);
     }
 }
 
@@ -136,9 +133,6 @@ mod tests {
         last.apply(&mut way);
         assert!(way.rate.is_some() && way.trace.is_none(), "and a rate a trace's");
         assert!(way.codel.is_none() && way.random_drop);
-        assert_eq!(
-            way.reorder.map(|reorder| (reorder.share, reorder.by)),
-            Probability::percent(1.0).map(|one| (one, ms(3)))
-        );
+        assert_eq!(way.reorder, Probability::percent(1.0).map(|share| Reorder { share, by: ms(3) }));
     }
 }

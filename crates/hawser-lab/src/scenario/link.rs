@@ -1,17 +1,18 @@
-//! Links of a scenario file.
+//! Links of a scenario file, and the profiles that they begin with.
 //!
 //! 1. [`says`] reads what a section says of a link: figures for both directions, and for one (`up`, `down`).
 //! 2. [`settle`] lays over each other, last said first: the profile, the link's section, the case's changes.
 
-use hawser_config::reading::{Fault, Table, boolean, quoted, string};
+use std::sync::LazyLock;
+
+use hawser_config::reading::{self, Fault, Faults, Table, boolean, quoted, string};
 use hawser_wire::{Access, Direction, Rate, Spread};
 use toml::de::DeValue;
 
-use super::LinkPlan;
-use super::figures::{DEFAULT_QUEUE, Discipline, Figures};
-use super::profile::{Profile, profiles};
+use super::figures::{DEFAULT_QUEUE, Figures};
 use super::recorded::{self, Sources};
-use super::values;
+use super::refer::each;
+use super::{LinkPlan, values};
 
 /// Where traces are found.
 pub(crate) type Traces<'a> = &'a Sources;
@@ -20,13 +21,43 @@ pub(crate) type Traces<'a> = &'a Sources;
 const MEGABIT: f64 = 1e6;
 
 const SPREADS: [(&str, Spread); 2] = [("normal", Spread::Normal), ("uniform", Spread::Uniform)];
-const DISCIPLINES: [(&str, Discipline); 3] =
-    [("drop-tail", Discipline::DropTail), ("random-drop", Discipline::RandomDrop), ("codel", Discipline::Codel)];
 
-/// What a section says of a link. Starts with nothing; plain data.
-#[derive(Clone, Debug, Default)]
+/// The figures that a medium's links begin with. Plain data.
+#[derive(Debug)]
+pub struct Profile {
+    /// As files name it.
+    pub name: String,
+    /// What it is, and where the figures come from.
+    pub about: String,
+    /// From the client, and to it.
+    ways: [Figures; 2],
+    /// Where both directions share a medium: how turns are taken.
+    access: Option<Access>,
+}
+
+static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
+    let text = include_str!("profiles.toml");
+    let mut faults = Faults::new("profiles.toml", text);
+    let tree = reading::tree(text, &mut faults).expect("a test reads it");
+    let profiles = each(tree.get_ref(), "profile", "profile", &mut faults, |table| {
+        let [name, about] = ["name", "about"].map(|key| table.get(key, values::text));
+        let access = table.is("half-duplex").then(Access::wifi_n);
+        let ways = changes(table, &Sources::default());
+        Some(Profile { name: name?, about: about?, ways, access })
+    });
+    assert!(faults.is_empty(), "{faults:?}");
+    profiles
+});
+
+/// Every profile, in the order of the documentation.
+pub fn profiles() -> &'static [Profile] {
+    &PROFILES
+}
+
+/// What a section says of a link. Plain data.
+#[derive(Debug)]
 pub(super) struct Says {
-    profile: Option<Profile>,
+    profile: Option<&'static Profile>,
     /// From the client, and to it.
     ways: [Figures; 2],
     medium: Option<String>,
@@ -73,7 +104,7 @@ fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>, under: &Figures) -
         share_of_other,
         overhead: table.get("overhead", |value| values::whole(value, 0)).or(under.overhead),
         queue: table.get("queue", values::queue).or(under.queue),
-        discipline: table.get("discipline", |value| values::word(value, &DISCIPLINES)).or(under.discipline),
+        discipline: table.get("discipline", values::keyword).or(under.discipline),
         delay: table.get("delay", values::duration).or(under.delay),
         jitter: table.get("jitter", values::duration).or(under.jitter),
         jitter_distribution: table.get("jitter-distribution", spread).or(under.jitter_distribution),
@@ -86,11 +117,10 @@ fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>, under: &Figures) -
     }
 }
 
-fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
+fn profile(value: &DeValue<'_>) -> Result<&'static Profile, Fault> {
     string(value, |text| {
-        let all = profiles();
-        let known: Vec<&str> = all.iter().map(|profile| profile.name).collect();
-        all.iter().find(|profile| profile.name == text).cloned().ok_or_else(|| {
+        profiles().iter().find(|profile| profile.name == text).ok_or_else(|| {
+            let known: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
             let fault = Fault::new(format!("there is no profile {}", quoted(text)));
             fault.meant(text, &known, || format!("one of: {}", known.join(", ")))
         })
@@ -105,16 +135,12 @@ fn share(share: Option<f64>, other: &Direction) -> Option<Rate> {
 
 /// Step 2.
 pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
-    let profile = said.iter().rev().find_map(|says| says.profile.as_ref());
+    let profile = said.iter().rev().find_map(|says| says.profile);
     let plain = Direction { queue: DEFAULT_QUEUE, ..Direction::default() };
     let (mut up, mut down) = (plain.clone(), plain);
-    if let Some(profile) = profile {
-        profile.up.apply(&mut up);
-        profile.down.apply(&mut down);
-    }
     let mut shares = [None; 2];
-    for says in said {
-        for ((figures, way), share) in says.ways.iter().zip([&mut up, &mut down]).zip(&mut shares) {
+    for ways in profile.map(|profile| &profile.ways).into_iter().chain(said.iter().map(|says| &says.ways)) {
+        for ((figures, way), share) in ways.iter().zip([&mut up, &mut down]).zip(&mut shares) {
             figures.apply(way);
             if figures.has_pace() {
                 *share = figures.share_of_other;
@@ -128,11 +154,33 @@ pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
     let own = || access.map(|_| name.to_owned());
     LinkPlan {
         name: name.to_owned(),
-        profile: profile.map(|profile| profile.name.to_owned()),
+        profile: profile.map(|profile| profile.name.clone()),
         up,
         down,
         medium: said.iter().rev().find_map(|says| says.medium.clone()).or_else(own),
         access: access.unwrap_or(Access::turns()),
         metric: said.iter().rev().find_map(|says| says.metric).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hawser_wire::Loss;
+
+    use super::*;
+
+    #[test]
+    fn every_profile_has_a_rate_a_queue_and_a_source_and_a_name_of_its_own() {
+        for profile in profiles() {
+            for way in &profile.ways {
+                assert!(way.rate.is_some() && way.queue.is_some() && way.delay.is_some(), "{profile:?}");
+                if let Some(Loss::Bursts(bursts)) = way.loss {
+                    let share = bursts.to_bad.get() / (bursts.to_bad.get() + bursts.to_good.get());
+                    assert!((share - 0.0099).abs() < 0.0001, "a hundredth is lost: {share}");
+                }
+            }
+            assert!(profile.about.contains('('), "{profile:?}");
+            assert_eq!(profiles().iter().filter(|other| other.name == profile.name).count(), 1, "{profile:?}");
+        }
     }
 }

@@ -8,18 +8,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hawser_config::keyword;
 use hawser_wire::{Access, Backend, Direction};
 
 mod cases;
 mod claim;
-mod draw;
-mod event;
+pub(crate) mod draw;
 pub(crate) mod figures;
 pub(crate) mod find;
 pub(crate) mod link;
 mod parse;
-mod profile;
-pub(crate) mod random;
 pub(crate) mod recorded;
 pub(crate) mod refer;
 mod show;
@@ -28,7 +26,8 @@ pub(crate) mod values;
 pub use claim::{Bound, Claim};
 pub use figures::{Discipline, Figures};
 pub use find::{FileError, all, find};
-pub use profile::{Profile, profiles};
+pub use link::{Profile, profiles};
+pub use show::{Column, Plot, PlotKind, Published, Repeat, Table};
 
 /// A scenario. Plain data.
 #[derive(Clone, Debug)]
@@ -69,8 +68,6 @@ pub struct Scenario {
     pub text: String,
     /// The texts of the traces that it names, kept beside it.
     pub traces: BTreeMap<String, String>,
-    /// Whether it has recorded links.
-    pub is_recorded: bool,
     /// Recorded links that were generated for want of a recording, in words.
     pub generated: Vec<String>,
     /// What was drawn, in words: of which drives, by which seed.
@@ -100,13 +97,14 @@ pub struct Network {
     pub bystanders: Vec<LinkPlan>,
 }
 
-/// An IP version. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// RFC 791.
-    V4,
-    /// RFC 8200.
-    V6,
+keyword! {
+    /// An IP version. Plain data.
+    Family {
+        /// RFC 791.
+        V4 = "ipv4",
+        /// RFC 8200.
+        V6 = "ipv6",
+    }
 }
 
 /// A link. Plain data.
@@ -165,23 +163,13 @@ pub struct Event {
     pub what: Happening,
 }
 
-/// An end of a tunnel. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TunnelEnd {
-    /// Where links begin.
-    Local,
-    /// The other one.
-    Remote,
-}
-
-impl TunnelEnd {
-    /// As a file and [`crate::contender::Program::role`] have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Remote => "remote",
-        }
+keyword! {
+    /// An end of a tunnel, as a file and [`crate::contender::Program::role`] have it. Plain data.
+    TunnelEnd {
+        /// Where links begin.
+        Local = "local",
+        /// The other one.
+        Remote = "remote",
     }
 }
 
@@ -250,96 +238,4 @@ pub struct Case {
     pub x: Option<f64>,
     /// Whether it is run with `--quick`, too.
     pub quick: bool,
-}
-
-/// How often a series is run. Plain data.
-#[derive(Clone, Debug)]
-pub struct Repeat {
-    /// Runs at least.
-    pub least: u32,
-    /// Runs at most.
-    pub most: u32,
-    /// Enough, once the metric's standard deviation is within this share of its mean.
-    pub cov: f64,
-    /// Which metric.
-    pub metric: String,
-    /// With `--quick`: one run, and workloads no longer than this.
-    pub quick: Duration,
-    /// Of the first run; each has its own.
-    pub seed: u64,
-}
-
-/// A figure of the original. Plain data.
-#[derive(Clone, Debug)]
-pub struct Published {
-    /// Of which case.
-    pub case: String,
-    /// Label.
-    pub contender: String,
-    /// Name of the workload; none: any.
-    pub workload: Option<String>,
-    /// Name of the metric.
-    pub metric: String,
-    /// In the metric's unit.
-    pub value: f64,
-    /// Standard deviation, where it was given.
-    pub spread: Option<f64>,
-}
-
-/// A table: a row for each case, a column for each of these. Plain data.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// As the original's, where it has one: `Table 6.1`.
-    pub title: String,
-    /// Names of cases, in order; none: all.
-    pub cases: Vec<String>,
-    /// In order.
-    pub columns: Vec<Column>,
-}
-
-/// A column of a table, or a curve of a plot. Plain data.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Its heading.
-    pub title: String,
-    /// Label of the contender; none: the case's only one, or one column for each.
-    pub contender: Option<String>,
-    /// Name of the workload; none: the case's only one.
-    pub workload: Option<String>,
-    /// Name of the metric.
-    pub metric: String,
-    /// Whether the published value stands beside it.
-    pub published: bool,
-}
-
-/// A plot. Plain data.
-#[derive(Clone, Debug)]
-pub struct Plot {
-    /// Its heading.
-    pub title: String,
-    /// What it shows.
-    pub kind: PlotKind,
-    /// Names of cases; none: all.
-    pub cases: Vec<String>,
-    /// Labels of contenders; none: all.
-    pub contenders: Vec<String>,
-    /// The metric, or the line of each run over time.
-    pub metric: String,
-    /// What the cases' `x` is, with its unit.
-    pub axis: Option<String>,
-}
-
-/// What a plot shows. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlotKind {
-    /// A metric over the cases' `x`, with error bars.
-    Lines,
-    /// A metric as bars by case and contender, with error bars.
-    Bars,
-    /// A line of runs over time, mean and band, with marks of events.
-    Time,
-    /// Goodput by link over time, stacked, with marks of events.
-    Shares,
-    /// The distribution of samples.
-    Cdf,
 }

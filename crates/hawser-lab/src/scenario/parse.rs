@@ -1,8 +1,9 @@
 //! From a file's text to a [`Scenario`], or every fault of it.
 //!
 //! 1. The text becomes a tree that knows its bytes.
-//! 2. The scenario's own keys; the network; contenders and workloads (here); events (`event`).
-//! 3. Cases, which choose among them (`cases`), what must hold (`claim`), and how results are shown (`show`).
+//! 2. The scenario's own keys; the network; contenders and workloads (here).
+//! 3. Events, and cases, which choose among all these (`cases`); what must hold (`claim`); how results are shown
+//!    (`show`).
 //! 4. What belongs together: names that are not there are faults as they are read.
 
 use std::time::Duration;
@@ -15,14 +16,13 @@ use toml::de::{DeTable, DeValue};
 use super::link::{self, Says, Traces};
 use super::refer::{Names, each, section};
 use super::{
-    ContenderPlan, Event, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
+    ContenderPlan, Event, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, show, values,
 };
 use crate::{contender, probe, scion_bench, shila, workload};
 
 /// How long a workload runs, where its section does not say.
 const DEFAULT_DURATION: Duration = Duration::from_secs(12);
 
-const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
 const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
@@ -35,7 +35,9 @@ pub(super) struct Known<'s> {
     plain: toml::Table,
     pub links: Names,
     pub bystanders: Names,
-    /// What sections say of links, in the order of their names; then of bystanders.
+    /// Both.
+    pub wires: Names,
+    /// What sections say of them, in their order.
     pub said: Vec<Says>,
     /// Whether routers translate addresses.
     pub nat: bool,
@@ -56,7 +58,7 @@ impl Known<'_> {
             let mut own = self.over.iter().filter(|(of, _)| of == label);
             own.any(|(_, link)| self.links.has(link) && !links.contains(link))
         };
-        self.contenders.all().iter().filter(|label| !is_elsewhere(label)).cloned().collect()
+        self.contenders.all.iter().filter(|label| !is_elsewhere(label)).cloned().collect()
     }
 }
 
@@ -70,6 +72,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
         plain: text.parse().unwrap_or_default(),
         links: Names::new("link"),
         bystanders: Names::new("bystander"),
+        wires: Names::new("link"),
         said: Vec::new(),
         nat: false,
         contenders: Names::new("contender"),
@@ -81,13 +84,13 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     };
     let ([name, group, title, source, finding], counts) = head(tree, &mut faults);
     let draw = draw::read(tree, traces, &mut faults);
-    let drawn = draw.as_ref().map(|(_, told)| told.clone());
+    let drawn = draw.as_ref().map(|draw| draw.told.clone());
     let network = network(tree, &mut known, &mut faults);
     let contenders = contenders(tree, &mut known, &mut faults);
     let workloads = workloads(tree, &mut known, &mut faults);
-    known.happening = event::read(tree, &mut known, &mut faults);
+    known.happening = cases::events(tree, &mut known, &mut faults);
     let cases = match draw {
-        Some((draw, _)) => draw::cases(draw, tree, &mut known, &mut faults),
+        Some(draw) => draw::cases(draw, tree, &mut known, &mut faults),
         None => cases::read(tree, &mut known, &mut faults),
     };
     let repeat = show::repeat(tree, &mut faults);
@@ -114,7 +117,6 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             plots,
             counts,
             text: text.to_owned(),
-            is_recorded: !traces.is_empty() || !generated.is_empty(),
             traces,
             generated,
             drawn,
@@ -147,8 +149,7 @@ fn network(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -
         return None;
     };
     let mut table = Table::new("[network]".to_owned(), raw, span.clone(), faults);
-    let family = |value: &DeValue<'_>| values::word(value, &FAMILIES);
-    let [inner, outer] = ["inner", "outer"].map(|key| table.get(key, family).unwrap_or(Family::V4));
+    let [inner, outer] = ["inner", "outer"].map(|key| table.get(key, values::keyword).unwrap_or(Family::V4));
     let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(|key| table.is(key));
     known.nat = nat;
     let routers = table.get("routers", boolean).unwrap_or(true);
@@ -174,17 +175,12 @@ fn links(raw: &DeTable<'_>, key: &str, known: &mut Known<'_>, faults: &mut Fault
     let title = format!("network.{key}");
     each(raw, key, &title, faults, |table| {
         let name = table.required("name", "name = \"wifi\"", values::link_name);
+        let name = known.wires.claim(table, name);
         let said = link::says(table, known.traces);
-        let name = name?.value;
-        if known.links.has(&name) || known.bystanders.has(&name) {
-            let fault = Fault::new(format!("there is a link \"{name}\" already"));
-            table.fault_at("name", fault.hint("each has a name of its own"));
-            return None;
-        }
-        let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
-        names.add(&name);
-        let plan = link::settle(&name, &[&said]);
+        let plan = link::settle(&name?, &[&said]);
         known.said.push(said);
+        let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
+        names.add(&plan.name);
         Some(plan)
     })
 }
@@ -197,9 +193,9 @@ fn contenders(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>
     let plans = each(tree, "contender", "contender", faults, |table| {
         let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &kinds));
         let label = table.optional("label", values::name).or_else(|| kind.clone());
-        known.contenders.claim(table, label.as_ref());
+        let label = known.contenders.claim(table, label);
         let options = options(table, &known.plain, "contender", index.next()?);
-        let (kind, label) = (kind?.value, label?.value);
+        let (kind, label) = (kind?.value, label?);
         let link = options.get("link").and_then(toml::Value::as_str);
         known.over.extend(link.map(|link| (label.clone(), link.to_owned())));
         Some(ContenderPlan { kind, label, options })
@@ -215,10 +211,10 @@ fn workloads(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>)
     let plans = each(tree, "workload", "workload", faults, |table| {
         let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &kinds));
         let name = table.optional("name", values::name).or_else(|| kind.clone());
-        known.workloads.claim(table, name.as_ref());
+        let name = known.workloads.claim(table, name);
         let duration = table.get("duration", values::some_time).unwrap_or(DEFAULT_DURATION);
         let options = options(table, &known.plain, "workload", index.next()?);
-        Some(WorkloadPlan { kind: kind?.value, name: name?.value, duration, options })
+        Some(WorkloadPlan { kind: kind?.value, name: name?, duration, options })
     });
     demand(tree, "workload", "kind = \"bulk\"", faults);
     plans

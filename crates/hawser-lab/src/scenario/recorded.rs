@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{fs, io};
 
-use hawser_config::reading::{Fault, Table, kind};
+use hawser_config::reading::{Fault, Table, wrong_kind};
 use hawser_sim::drive::{self, Drive};
 use hawser_wire::{Recording, Trace};
 use toml::de::DeValue;
@@ -88,23 +88,19 @@ impl Sources {
         if let Some(text) = self.seen.borrow().texts.get(name) {
             return Ok(Some(text.clone()));
         }
-        for folder in [&self.given, &self.beside].into_iter().flatten() {
-            match fs::read_to_string(folder.join(name)) {
-                Ok(text) => return Ok(Some(self.note(name, text))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(format!("read {name}: {error}")),
+        let read = |folder: &PathBuf| match fs::read_to_string(folder.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(|error| format!("read {name}: {error}"))),
+        };
+        let found = [&self.given, &self.beside].into_iter().flatten().find_map(read).transpose()?;
+        match (found.or_else(|| find::embedded(name).map(str::to_owned)), &self.given) {
+            (Some(text), _) => {
+                self.seen.borrow_mut().texts.insert(name.to_owned(), text.clone());
+                Ok(Some(text))
             }
-        }
-        match (find::embedded(name), &self.given) {
-            (Some(text), _) => Ok(Some(self.note(name, text.to_owned()))),
             (None, Some(folder)) => Err(format!("there is no trace {name} in {}", folder.display())),
             (None, None) => Ok(None),
         }
-    }
-
-    fn note(&self, name: &str, text: String) -> String {
-        self.seen.borrow_mut().texts.insert(name.to_owned(), text.clone());
-        text
     }
 
     /// A table of drives; none as for [`Sources::text`].
@@ -164,7 +160,7 @@ pub(super) fn read(table: &mut Table<'_, '_, '_>, sources: &Sources) -> Option<T
         return table.get("trace", |_| sources.trace(&says));
     }
     let wrong = |value: &DeValue<'_>| {
-        Fault::new(format!("expected a trace, found {}", kind(value)))
+        wrong_kind("a trace", value)
             .hint("a file's name, or such as { file = \"drives.csv\", column = \"lte\", drive = \"7\", scale = 0.2 }")
     };
     let said = table.nested("trace", wrong, told)??;

@@ -10,41 +10,38 @@ use super::values;
 pub(crate) struct Names {
     /// As a user calls them: `link`.
     what: &'static str,
-    known: Vec<String>,
+    /// In order.
+    pub all: Vec<String>,
 }
 
 impl Names {
     /// None yet, of this kind.
     pub fn new(what: &'static str) -> Self {
-        Self { what, known: Vec::new() }
+        Self { what, all: Vec::new() }
     }
 
     /// Adds a name, where it is not there.
     pub fn add(&mut self, name: &str) {
         if !self.has(name) {
-            self.known.push(name.to_owned());
+            self.all.push(name.to_owned());
         }
     }
 
-    /// Adds a name; a second one is a fault.
-    pub fn claim(&mut self, table: &mut Table<'_, '_, '_>, name: Option<&Sited<String>>) {
-        let Some(Sited { value, span }) = name else { return };
-        if self.known.contains(value) {
-            let fault = Fault::new(format!("there is a {} {} already", self.what, quoted(value)));
-            table.fault(span.clone(), fault.hint("each has a name of its own"));
-        } else {
-            self.known.push(value.clone());
+    /// Adds a name that was read, and gives it; a second one is a fault.
+    pub fn claim(&mut self, table: &mut Table<'_, '_, '_>, name: Option<Sited<String>>) -> Option<String> {
+        let Sited { value, span } = name?;
+        if self.has(&value) {
+            let fault = Fault::new(format!("there is a {} {} already", self.what, quoted(&value)));
+            table.fault(span, fault.hint("each has a name of its own"));
+            return None;
         }
+        self.add(&value);
+        Some(value)
     }
 
     /// Whether there is one.
     pub fn has(&self, name: &str) -> bool {
-        self.known.iter().any(|known| known == name)
-    }
-
-    /// In order.
-    pub fn all(&self) -> &[String] {
-        &self.known
+        self.all.iter().any(|known| known == name)
     }
 
     /// Reads a name that exists.
@@ -53,7 +50,7 @@ impl Names {
         if self.has(&name) {
             return Ok(name);
         }
-        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+        let known: Vec<&str> = self.all.iter().map(String::as_str).collect();
         let fault = Fault::new(format!("there is no {} {}", self.what, quoted(&name)));
         Err(fault.meant(&name, &known, || match known.is_empty() {
             true => "there is none at all".to_owned(),
@@ -63,7 +60,7 @@ impl Names {
 
     /// Reads names that exist, each once; all of them where the key is absent.
     pub fn some(&self, table: &mut Table<'_, '_, '_>, key: &'static str) -> Vec<String> {
-        self.chosen(table, key).unwrap_or_else(|| self.known.clone())
+        self.chosen(table, key).unwrap_or_else(|| self.all.clone())
     }
 
     /// The same, none where the key is absent or wrong.

@@ -2,27 +2,113 @@
 
 use std::time::Duration;
 
-use hawser_config::reading::{Fault, Faults, Table};
+use hawser_config::keyword;
+use hawser_config::reading::{Fault, Faults, Table as Keys};
 use toml::de::DeTable;
 
 use super::parse::Known;
 use super::refer::{Names, each, section, sections};
-use super::{Column, Plot, PlotKind, Published, Repeat, values};
+use super::values;
 
-const KINDS: [(&str, PlotKind); 5] = [
-    ("lines", PlotKind::Lines),
-    ("bars", PlotKind::Bars),
-    ("time", PlotKind::Time),
-    ("shares", PlotKind::Shares),
-    ("cdf", PlotKind::Cdf),
-];
+/// How often a series is run. Plain data.
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// Runs at least.
+    pub least: u32,
+    /// Runs at most.
+    pub most: u32,
+    /// Enough, once the metric's standard deviation is within this share of its mean.
+    pub cov: f64,
+    /// Which metric.
+    pub metric: String,
+    /// With `--quick`: one run, and workloads no longer than this.
+    pub quick: Duration,
+    /// Of the first run; each has its own.
+    pub seed: u64,
+}
+
+/// A figure of the original. Plain data.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// Of which case.
+    pub case: String,
+    /// Label.
+    pub contender: String,
+    /// Name of the workload; none: any.
+    pub workload: Option<String>,
+    /// Name of the metric.
+    pub metric: String,
+    /// In the metric's unit.
+    pub value: f64,
+    /// Standard deviation, where it was given.
+    pub spread: Option<f64>,
+}
+
+/// A table: a row for each case, a column for each of these. Plain data.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As the original's, where it has one: `Table 6.1`.
+    pub title: String,
+    /// Names of cases, in order; none: all.
+    pub cases: Vec<String>,
+    /// In order.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a table, or a curve of a plot. Plain data.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+    /// Label of the contender; none: the case's only one, or one column for each.
+    pub contender: Option<String>,
+    /// Name of the workload; none: the case's only one.
+    pub workload: Option<String>,
+    /// Name of the metric.
+    pub metric: String,
+    /// Whether the published value stands beside it.
+    pub published: bool,
+}
+
+/// A plot. Plain data.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Its heading.
+    pub title: String,
+    /// What it shows.
+    pub kind: PlotKind,
+    /// Names of cases; none: all.
+    pub cases: Vec<String>,
+    /// Labels of contenders; none: all.
+    pub contenders: Vec<String>,
+    /// The metric, or the line of each run over time.
+    pub metric: String,
+    /// What the cases' `x` is, with its unit.
+    pub axis: Option<String>,
+}
+
+keyword! {
+    /// What a plot shows. Plain data.
+    PlotKind {
+        /// A metric over the cases' `x`, with error bars.
+        Lines = "lines",
+        /// A metric as bars by case and contender, with error bars.
+        Bars = "bars",
+        /// A line of runs over time, mean and band, with marks of events.
+        Time = "time",
+        /// Goodput by link over time, stacked, with marks of events.
+        Shares = "shares",
+        /// The distribution of samples.
+        Cdf = "cdf",
+    }
+}
 
 pub(super) fn repeat(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> Repeat {
     // Where the section does not say.
     let (metric, quick) = ("goodput_mbps".to_owned(), Duration::from_secs(4));
     let defaults = Repeat { least: 3, most: 10, cov: 0.05, metric, quick, seed: 1 };
     let Some((raw, span)) = section(tree, "repeat", faults) else { return defaults };
-    let mut table = Table::new("[repeat]".to_owned(), raw, span.clone(), faults);
+    let mut table = Keys::new("[repeat]".to_owned(), raw, span.clone(), faults);
     let least = table.get("least", |value| values::whole(value, 1));
     let most = table.get("most", |value| values::whole(value, 1));
     let least = least.unwrap_or_else(|| defaults.least.min(most.unwrap_or(defaults.most)));
@@ -61,29 +147,29 @@ pub(super) fn read(
     known: &Known<'_>,
     published: &[Published],
     faults: &mut Faults<'_>,
-) -> (Vec<super::Table>, Vec<Plot>) {
+) -> (Vec<Table>, Vec<Plot>) {
     let mut labels = known.contenders.clone();
     for figure in published {
         labels.add(&figure.contender);
     }
     let mut tables = Vec::new();
     for (raw, span) in sections(tree, "table", "table", faults) {
-        let mut table = Table::new("[[table]]".to_owned(), raw, span, faults);
+        let mut table = Keys::new("[[table]]".to_owned(), raw, span, faults);
         let title = table.required("title", "title = \"Throughput\"", values::text);
         let cases = known.cases.chosen(&mut table, "cases").unwrap_or_default();
         table.required("columns", "columns = [{ title = \"MPTCP\", metric = \"goodput_mbps\" }]", |_| Ok(()));
         table.finish();
         let columns = sections(raw, "columns", "table.columns", faults).into_iter();
-        let column = |(raw, span)| column(Table::new("a column".to_owned(), raw, span, faults), known, &labels);
+        let column = |(raw, span)| column(Keys::new("a column".to_owned(), raw, span, faults), known, &labels);
         let columns = columns.filter_map(column).collect();
         if let Some(title) = title {
-            tables.push(super::Table { title: title.value, cases, columns });
+            tables.push(Table { title: title.value, cases, columns });
         }
     }
     (tables, each(tree, "plot", "plot", faults, |table| plot(table, known, &labels)))
 }
 
-fn column(mut table: Table<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Column> {
+fn column(mut table: Keys<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Column> {
     let contender = table.get("contender", |value| labels.read(value));
     let workload = table.get("workload", |value| known.workloads.read(value));
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
@@ -96,9 +182,9 @@ fn column(mut table: Table<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Op
     Some(Column { title, contender, workload, metric, published })
 }
 
-fn plot(table: &mut Table<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Plot> {
+fn plot(table: &mut Keys<'_, '_, '_>, known: &Known<'_>, labels: &Names) -> Option<Plot> {
     let title = table.required("title", "title = \"Goodput by link\"", values::text);
-    let kind = table.required("kind", "kind = \"lines\"", |value| values::word(value, &KINDS));
+    let kind = table.required("kind", "kind = \"lines\"", values::keyword);
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contenders = labels.chosen(table, "contenders").unwrap_or_default();
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hawser_config::reading::{Fault, Read, did_you_mean, integer, kind, quoted, string};
+use hawser_config::Keyword;
+use hawser_config::reading::{Fault, Read, did_you_mean, integer, quoted, string, wrong_kind};
 use hawser_wire::{GilbertElliott, Loss, Probability, QueueDepth, Rate};
 use toml::de::{DeTable, DeValue};
 
@@ -29,10 +30,8 @@ pub(crate) fn duration(value: &DeValue<'_>) -> Read<Duration> {
     string(value, |text| {
         let hint = "a number with a unit (us, ms, s, min), such as \"10ms\"";
         let seconds = amount(text, &TIMES).ok_or_else(|| no_amount(text, "duration", hint))?;
-        Duration::try_from_secs_f64(seconds)
-            .ok()
-            .filter(|&time| time <= DAY)
-            .ok_or_else(|| Fault::new(format!("{} is more than a day", quoted(text))))
+        let time = Duration::try_from_secs_f64(seconds).ok().filter(|&time| time <= DAY);
+        time.ok_or_else(|| Fault::new(format!("{} is more than a day", quoted(text))))
     })
 }
 
@@ -71,9 +70,7 @@ pub(super) fn factor(value: &DeValue<'_>) -> Read<f64> {
 /// A share as a fraction.
 pub(super) fn share(value: &DeValue<'_>) -> Read<f64> {
     let hint = "a percentage, such as \"1.5%\"";
-    let DeValue::String(text) = value else {
-        return Err(Fault::new(format!("expected a share, found {}", kind(value))).hint(hint));
-    };
+    let DeValue::String(text) = value else { return Err(wrong_kind("a share", value).hint(hint)) };
     let percent = amount(text, &[("%", 1.0)]).ok_or_else(|| no_amount(text, "share", hint))?;
     Ok(percent / 100.0)
 }
@@ -99,12 +96,11 @@ pub(super) fn queue(value: &DeValue<'_>) -> Read<QueueDepth> {
 }
 
 pub(super) fn loss(value: &DeValue<'_>) -> Read<Loss> {
+    let hint = "a share, such as \"1%\", or { to-bad = \"1%\", to-good = \"25%\" } for bursts";
     match value {
         DeValue::Table(table) => bursts(table),
-        _ => probability(value).map(Loss::Random).map_err(|fault| match value {
-            DeValue::String(_) => fault,
-            _ => fault.hint("a share, such as \"1%\", or { to-bad = \"1%\", to-good = \"25%\" } for bursts"),
-        }),
+        DeValue::String(_) => probability(value).map(Loss::Random),
+        _ => Err(wrong_kind("a share", value).hint(hint)),
     }
 }
 
@@ -138,9 +134,8 @@ pub(super) fn number(value: &DeValue<'_>) -> Read<f64> {
         DeValue::Float(number) => number.as_str().parse().ok(),
         _ => None,
     };
-    parsed.filter(|number: &f64| number.is_finite()).ok_or_else(|| {
-        Fault::new(format!("expected a number, found {}", kind(value))).hint("numbers stand without quotes")
-    })
+    let finite = parsed.filter(|number: &f64| number.is_finite());
+    finite.ok_or_else(|| wrong_kind("a number", value).hint("numbers stand without quotes"))
 }
 
 /// A whole number of a range.
@@ -194,14 +189,16 @@ pub(crate) fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Read<T>
     string(value, |text| {
         words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let fault =
-                Fault::new(format!("there is no {}", quoted(text))).hint(format!("one of: {}", known.join(", ")));
-            match did_you_mean(text, &known) {
-                Some(meant) => fault.fix(quoted(meant)),
-                None => fault,
-            }
+            let fault = Fault::new(format!("there is no {}", quoted(text)));
+            Fault { fix: did_you_mean(text, &known).map(quoted), ..fault.hint(format!("one of: {}", known.join(", "))) }
         })
     })
+}
+
+/// One of the words of `K`.
+pub(crate) fn keyword<K: Keyword>(value: &DeValue<'_>) -> Read<K> {
+    let words: Vec<_> = K::WORDS.iter().map(|&(meant, word)| (word, meant)).collect();
+    word(value, &words)
 }
 
 /// One of some names, as it is.

@@ -112,18 +112,14 @@ mod tests {
     const SENT: Count = Count { packets: 1000, bytes: 1_200_000, seconds: 1.0, cpu_us: 4000 };
     const RECEIVED: Count = Count { packets: 900, bytes: 1_080_000, seconds: 1.0, cpu_us: 1800 };
 
-    fn near(found: &Findings, expected: &[(&str, f64)]) {
-        for (name, value) in expected {
-            let own = found.metrics[*name];
-            assert!((own - value).abs() < 1e-9 * value.abs().max(1.0), "{name}: {own}, not {value}");
-        }
-    }
-
     #[test]
-    fn packets_give_rates_loss_and_what_each_of_them_costs() {
+    fn packets_and_files_give_rates_and_what_each_of_them_costs() {
         let helper = Duration::from_millis(1);
-        let counts = Counts { sent: SENT, received: RECEIVED, helpers: [helper; 2], overhead: 72 };
-        let expected = [
+        let packets = Counts { sent: SENT, received: RECEIVED, helpers: [helper; 2], overhead: 72 };
+        let sent = Count { bytes: 2_000_000_000, seconds: 10.0, ..SENT };
+        let received = Count { bytes: 2_000_000_000, seconds: 9.0, ..RECEIVED };
+        let file = Counts { sent, received, ..Counts::default() };
+        let of_packets = [
             ("sent_goodput_mbps", 9.6),
             ("sent_throughput_mbps", 10.176),
             ("goodput_mbps", 8.64),
@@ -135,16 +131,15 @@ mod tests {
             ("cpu_receiver_us", 2800.0 / 900.0),
             ("cpu_packet_us", 7800.0 / 900.0),
         ];
-        near(&counts.of_packets(), &expected);
-    }
-
-    #[test]
-    fn a_file_takes_as_long_as_its_sender_says() {
-        let sent = Count { bytes: 2_000_000_000, seconds: 10.0, ..SENT };
-        let received = Count { bytes: 2_000_000_000, seconds: 9.0, ..RECEIVED };
-        let counts = Counts { sent, received, ..Counts::default() };
-        near(&counts.of_file(), &[("goodput_mbps", 1600.0), ("cpu_sender_s_per_gb", 0.002), ("kpps", 0.09)]);
-        let uncounted = Counts { received: Count { packets: 0, ..received }, ..counts };
+        // It takes as long as its sender says.
+        let of_file = [("goodput_mbps", 1600.0), ("cpu_sender_s_per_gb", 0.002), ("kpps", 0.09)];
+        for (found, expected) in [(packets.of_packets(), &of_packets[..]), (file.of_file(), &of_file[..])] {
+            for (name, value) in expected {
+                let own = found.metrics[*name];
+                assert!((own - value).abs() < 1e-9 * value.abs().max(1.0), "{name}: {own}, not {value}");
+            }
+        }
+        let uncounted = Counts { received: Count { packets: 0, ..received }, ..file };
         assert!(!uncounted.of_file().metrics.contains_key("kpps"));
     }
 

@@ -6,26 +6,25 @@
 //! 2. Each is waited for. On drop processes end, and the XDP program is detached.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hawser_scion::conn::END_HOST_PORT;
 use hawser_scion::xdp::{self, Bypass, Wanted, XdpError};
 use hawser_wire::Namespace;
 
-use super::candidate::Way;
-use super::ground::{Ground, Host};
+use super::ground::Ground;
+use super::plan::Way;
 use super::{LabError, programs};
 use crate::cleanup::Folder;
-use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, parsed};
+use crate::localnet::{Host, dispatcher_settings};
+use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, any_of, parsed};
 use crate::process::Process;
 use crate::text::told;
 use crate::wait::until;
 
-/// Where dispatchers listen. Source: EndhostPort of the reference implementation.
-pub(super) const END_HOST_PORT: u16 = 30_041;
 /// How long a helper may take to listen, and how often we look.
 const PATIENCE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(10);
@@ -55,8 +54,8 @@ impl Helpers {
     ) -> Result<Self, LabError> {
         match way {
             Way::Straight => Ok(Self::default()),
-            Way::Dispatcher => Self::dispatchers(ground, &programs::dispatcher(cache)?, folder),
-            Way::Shim => Self::shim(ground, &programs::shim(cache)?, folder),
+            Way::Dispatcher => Self::dispatchers(ground, &programs::dispatcher(cache, way)?, folder),
+            Way::Shim => Self::shim(ground, &programs::dispatcher(cache, way)?, folder),
             Way::Bypass => {
                 let bypass = Attached::attach(&ground.receiver.namespace, ground.interfaces[1], ports)?;
                 Ok(Self { _bypass: Some(bypass), ..Self::default() })
@@ -79,7 +78,7 @@ impl Helpers {
 
     fn shim(ground: &Ground, program: &Path, folder: &Folder) -> Result<Self, LabError> {
         let namespace = &ground.receiver.namespace;
-        let any = if ground.receiver.address.is_ipv4() { "0.0.0.0" } else { "::" };
+        let any = any_of(ground.receiver.address);
         let settings = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
         let receiver = dispatcher("shim", namespace, program, &settings, folder)?;
         wait(&receiver, "it does not listen", || listens(namespace))?;
@@ -88,18 +87,13 @@ impl Helpers {
 
     /// Portals, and the ground as it is inside their tunnel: each host has the address there. The sender's portal has a
     /// link over SCION for each connection, so that the session has a path for each: a socket of its own.
-    pub fn portals(
-        hawser: &Path,
-        ground: &Ground,
-        daemon: SocketAddr,
-        connections: u16,
-    ) -> Result<(Self, Ground), LabError> {
+    pub fn portals(hawser: &Path, ground: &Ground, connections: u16) -> Result<(Self, Ground), LabError> {
         let Ground { sender, receiver, interfaces, .. } = ground;
         let link = |number| {
             format!(
                 "[[link]]\nname = \"path{number}\"\ninterface = \"{}\"\ntransport = \"scion\"\n\
-                 daemon = \"{daemon}\"\npaths = 1\n\n",
-                interfaces[0]
+                 daemon = \"{}\"\npaths = 1\n\n",
+                interfaces[0], sender.daemon
             )
         };
         let plain = Site::plain(receiver.address, (1..=connections).map(link).collect(), connections.into());
@@ -107,7 +101,7 @@ impl Helpers {
         let portals = Portals::join(hawser, [&sender.namespace, &receiver.namespace], &site)?;
         let inside = |host: &Host, network| Host { address: parsed(network).addr(), ..host.clone() };
         let (sender, receiver) = (inside(sender, LOCAL_TUN), inside(receiver, REMOTE_TUN));
-        let ground = Ground { sender, receiver, interfaces: *interfaces, route: None };
+        let ground = Ground { sender, receiver, interfaces: *interfaces, paths: None };
         Ok((Self { portals: Some(portals), ..Self::default() }, ground))
     }
 
@@ -117,8 +111,7 @@ impl Helpers {
             Some(portals) => portals.processes().map(Some),
             None => self.processes.each_ref().map(Option::as_ref),
         };
-        let cpu = |process: &Process| process.usage().map(|usage| usage.cpu);
-        let cpu = |process: Option<&Process>| process.map_or(Ok(Duration::ZERO), cpu);
+        let cpu = |process: Option<&Process>| process.map_or(Ok(Duration::ZERO), |one| one.usage().map(|of| of.cpu));
         Ok([cpu(sender)?, cpu(receiver)?])
     }
 }
@@ -132,8 +125,7 @@ fn dispatcher(
     folder: &Folder,
 ) -> Result<Process, LabError> {
     let file = folder.path().join(format!("{name}.toml"));
-    let text = format!("[dispatcher]\nid = \"{name}\"\n{settings}\n\n[log.console]\nlevel = \"error\"\n");
-    fs::write(&file, text).map_err(LabError::file("write", &file))?;
+    fs::write(&file, dispatcher_settings(name, settings)).map_err(LabError::file("write", &file))?;
     Process::start(name, namespace, program, &["--config", &file.to_string_lossy()], folder)
 }
 
@@ -144,14 +136,9 @@ fn wait(process: &Process, fault: &str, is_there: impl Fn() -> Result<bool, LabE
 /// Whether somebody listens on the dispatchers' port; at every address that is a socket of IPv6.
 fn listens(namespace: &Namespace) -> Result<bool, LabError> {
     let port = format!(":{END_HOST_PORT:04X}");
-    for table in TABLES {
-        let text = namespace.run(|| fs::read_to_string(table))?;
-        let text = text.map_err(|error| LabError::system(format!("read {table}"), error))?;
-        if text.lines().filter_map(|line| line.split_whitespace().nth(LOCAL)).any(|local| local.ends_with(&port)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let read = || TABLES.iter().map(fs::read_to_string).collect::<Result<String, _>>();
+    let text = namespace.run(read)?.map_err(|error| LabError::system("read the UDP sockets", error))?;
+    Ok(text.lines().filter_map(|line| line.split_whitespace().nth(LOCAL)).any(|local| local.ends_with(&port)))
 }
 
 /// The XDP program on the receiver's interface. Detached on drop.

@@ -1,8 +1,101 @@
-//! What is sent, as a scenario's workload says.
+//! Who is compared, and what is sent: as a scenario's contenders and workloads say.
 
-use crate::error::LabError;
+use super::{CONTENDER, LabError, WORKLOADS};
 use crate::options::Options;
-use crate::scenario::WorkloadPlan;
+use crate::scenario::{ContenderPlan, WorkloadPlan};
+
+/// An end host's way to send and receive. Constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// What scenarios and tables call it.
+    pub label: &'static str,
+    /// Whose code sends.
+    pub sender: Code,
+    /// Whose code receives: the same but where a sender is wanted that is not the limit.
+    pub receiver: Code,
+    /// How packets come to the receiver.
+    pub way: Way,
+}
+
+/// Whose code sends and receives. Constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// snet of v0.11, over a Unix socket.
+    Classic,
+    /// snet of v0.15.
+    Snet,
+    /// The same with a thread for system calls and queues between.
+    SnetQueues,
+    /// Hawser's connection.
+    Hawser,
+    /// The same without UDP GSO and GRO: sendmmsg and recvmmsg alone.
+    HawserPlain,
+    /// Hawser's bulk protocol: one session, however many connections.
+    Bulk,
+    /// Hawser's portals, and TCP through their session: a path of it for each connection.
+    Session,
+}
+
+/// How packets come to the receiver. Constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Both ends hand them to a dispatcher, which hands them on.
+    Dispatcher,
+    /// They are sent to the dispatcher's port, and the shim there forwards them.
+    Shim,
+    /// They are sent to the dispatcher's port, and the XDP program there makes it the application's.
+    Bypass,
+    /// They are sent to the application's port.
+    Straight,
+}
+
+/// Everybody, the slowest first.
+pub(super) const ALL: [Candidate; 13] = [
+    Candidate { label: "dispatcher", sender: Code::Classic, receiver: Code::Classic, way: Way::Dispatcher },
+    Candidate { label: "shim", sender: Code::Snet, receiver: Code::Snet, way: Way::Shim },
+    Candidate { label: "shim-flooded", sender: Code::HawserPlain, receiver: Code::Snet, way: Way::Shim },
+    Candidate { label: "snet", sender: Code::Snet, receiver: Code::Snet, way: Way::Straight },
+    Candidate { label: "snet-queues", sender: Code::SnetQueues, receiver: Code::SnetQueues, way: Way::Straight },
+    Candidate { label: "bypass-snet", sender: Code::Snet, receiver: Code::Snet, way: Way::Bypass },
+    Candidate { label: "bypass-flooded", sender: Code::HawserPlain, receiver: Code::Snet, way: Way::Bypass },
+    Candidate { label: "bypass-queues", sender: Code::SnetQueues, receiver: Code::SnetQueues, way: Way::Bypass },
+    Candidate { label: "bypass-hawser", sender: Code::Hawser, receiver: Code::Hawser, way: Way::Bypass },
+    Candidate { label: "hawser-sendmmsg", sender: Code::HawserPlain, receiver: Code::HawserPlain, way: Way::Straight },
+    Candidate { label: "hawser", sender: Code::Hawser, receiver: Code::Hawser, way: Way::Straight },
+    Candidate { label: "bulk", sender: Code::Bulk, receiver: Code::Bulk, way: Way::Straight },
+    Candidate { label: "session", sender: Code::Session, receiver: Code::Session, way: Way::Straight },
+];
+
+/// A contender's options, where it is of this kind.
+pub(crate) fn options_of(plan: &ContenderPlan, kind: &str) -> Result<Options, LabError> {
+    let options = Options::of_contender(plan);
+    if plan.kind != kind {
+        let fault = format!("kind {:?} beside kind {kind:?}: they are measured in different ways", plan.kind);
+        return Err(options.fault(fault));
+    }
+    Ok(options)
+}
+
+impl Candidate {
+    /// The one that a scenario means by a label.
+    pub fn of(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let options = options_of(plan, CONTENDER)?;
+        let labels = ALL.map(|candidate| candidate.label).join(", ");
+        let none = || options.fault(format!("there is no such candidate, but: {labels}"));
+        let candidate = ALL.into_iter().find(|candidate| candidate.label == plan.label).ok_or_else(none)?;
+        options.finish()?;
+        Ok(candidate)
+    }
+
+    /// Whether it is for this load: a session and the bulk protocol are for reliable transfer, and two ends of
+    /// different code for packets alone.
+    pub fn carries(self, load: Load) -> bool {
+        match load {
+            Load::File { .. } => self.sender == self.receiver,
+            Load::Packets { .. } => !matches!(self.sender, Code::Session | Code::Bulk),
+        }
+    }
+}
 
 /// What a workload is. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +154,7 @@ impl Plan {
             }
             "scion-file" => Load::File { bytes: options.bytes("bytes")?.unwrap_or(FILE) },
             other => {
-                let kinds = super::WORKLOADS.join(", ");
+                let kinds = WORKLOADS.join(", ");
                 return Err(options.fault(format!("no kind `{other}` of SCION end hosts; there are: {kinds}")));
             }
         };
@@ -86,14 +179,24 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::workload::tests::plan;
 
-    fn read(kind: &str, options: &str) -> Result<Plan, LabError> {
+    fn candidate(kind: &str, label: &str, options: &str) -> Result<Candidate, LabError> {
         let options = options.parse().expect("TOML");
-        let duration = Duration::from_secs(1);
-        Plan::of(&WorkloadPlan { kind: kind.to_owned(), name: "one".to_owned(), duration, options })
+        Candidate::of(&ContenderPlan { kind: kind.to_owned(), label: label.to_owned(), options })
+    }
+
+    #[test]
+    fn a_candidate_is_found_by_its_label_and_is_for_files_or_packets() {
+        let packets = Load::Packets { bytes: 1200, pace: Pace::Full };
+        for one in ALL {
+            assert_eq!(candidate(CONTENDER, one.label, "").expect("it is one"), one);
+            let packets_alone = one.label.ends_with("-flooded");
+            assert_eq!(one.carries(Load::File { bytes: 1 }), !packets_alone, "{one:?}");
+            let files_alone = ["bulk", "session"].contains(&one.label);
+            assert_eq!(one.carries(packets), !files_alone, "{one:?}");
+        }
     }
 
     #[test]
@@ -108,21 +211,26 @@ mod tests {
             ("scion-file", "bytes = '2MB'", Place::Within, Load::File { bytes: 2_000_000 }),
         ];
         for (kind, options, place, load) in table {
-            assert_eq!(read(kind, options).expect("it is right"), Plan { place, load }, "{kind} {options}");
+            assert_eq!(Plan::of(&plan(kind, options)).expect("it is right"), Plan { place, load }, "{kind} {options}");
         }
     }
 
     #[test]
     fn what_means_nothing_is_refused_with_what_would() {
-        for (kind, options, said) in [
-            ("bulk", "", "scion-packets"),
-            ("scion-packets", "place = 'here'", "within"),
-            ("scion-packets", "pace = 1.1", "up to 1"),
-            ("scion-packets", "lossless = 101", "below 100"),
-            ("scion-packets", "pace = 0.5\nlossless = 1", "exclude each other"),
-            ("scion-file", "pace = 0.9", "no option `pace`"),
+        let of = |kind: &str, label: &str, options: &str| candidate(kind, label, options).map(drop);
+        let sent = |kind: &str, options: &str| Plan::of(&plan(kind, options)).map(drop);
+        for (read, said) in [
+            (of(CONTENDER, "hawsr", ""), "bypass-hawser"),
+            (of(CONTENDER, "snet", "queues = true"), "no option `queues`"),
+            (of("tcp", "snet", ""), "kind \"tcp\""),
+            (sent("bulk", ""), "scion-packets"),
+            (sent("scion-packets", "place = 'here'"), "within"),
+            (sent("scion-packets", "pace = 1.1"), "up to 1"),
+            (sent("scion-packets", "lossless = 101"), "below 100"),
+            (sent("scion-packets", "pace = 0.5\nlossless = 1"), "exclude each other"),
+            (sent("scion-file", "pace = 0.9"), "no option `pace`"),
         ] {
-            let error = read(kind, options).expect_err("it is wrong").to_string();
+            let error = read.expect_err(said).to_string();
             assert!(error.contains(said), "{error}");
         }
     }

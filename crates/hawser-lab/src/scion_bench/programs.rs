@@ -6,16 +6,9 @@ use crate::error::LabError;
 use crate::go::GoModule;
 use crate::localnet::{CLASSIC as CLASSIC_SERVICES, SERVICES};
 
-use super::candidate::Code;
+use super::plan::{Code, Way};
 
-/// A file that both modules have.
-macro_rules! shared {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../scion-baselines/program/", $name)))
-    };
-}
-
-/// A module: the shared files, and those of its own folder.
+/// A module: the files of its own folder, and those that both have.
 macro_rules! module {
     ($name:literal, $folder:literal) => {
         GoModule {
@@ -24,11 +17,11 @@ macro_rules! module {
                 ("go.mod", include_str!(concat!("../../scion-baselines/", $folder, "/go.mod"))),
                 ("go.sum", include_str!(concat!("../../scion-baselines/", $folder, "/go.sum"))),
                 ("network.go", include_str!(concat!("../../scion-baselines/", $folder, "/network.go"))),
-                shared!("main.go"),
-                shared!("order.go"),
-                shared!("blast.go"),
-                shared!("queues.go"),
-                shared!("file.go"),
+                ("main.go", include_str!("../../scion-baselines/program/main.go")),
+                ("order.go", include_str!("../../scion-baselines/program/order.go")),
+                ("blast.go", include_str!("../../scion-baselines/program/blast.go")),
+                ("queues.go", include_str!("../../scion-baselines/program/queues.go")),
+                ("file.go", include_str!("../../scion-baselines/program/file.go")),
             ],
             packages: &["."],
         }
@@ -52,14 +45,10 @@ pub(super) fn end(cache: &Path, code: Code) -> Result<Option<PathBuf>, LabError>
     module.build(cache, &say).map(|folder| Some(folder.join(PROGRAM)))
 }
 
-/// The dispatcher of v0.11.0, with a Unix socket.
-pub(super) fn dispatcher(cache: &Path) -> Result<PathBuf, LabError> {
-    Ok(CLASSIC_SERVICES.build(cache, &say)?.join("dispatcher"))
-}
-
-/// The dispatcher of v0.15.1, without.
-pub(super) fn shim(cache: &Path) -> Result<PathBuf, LabError> {
-    Ok(SERVICES.build(cache, &say)?.join("dispatcher"))
+/// The dispatcher of v0.11.0, with a Unix socket; or that of v0.15.1, without.
+pub(super) fn dispatcher(cache: &Path, way: Way) -> Result<PathBuf, LabError> {
+    let services = if way == Way::Dispatcher { CLASSIC_SERVICES } else { SERVICES };
+    Ok(services.build(cache, &say)?.join("dispatcher"))
 }
 
 fn say(line: &str) {

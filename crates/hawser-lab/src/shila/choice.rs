@@ -54,13 +54,12 @@ impl Choice {
 
     /// What it is, and how far it is from the best.
     pub fn findings(self, best: Self) -> Findings {
-        let over = |own: f64, best: f64| (own - best) / best * 100.0;
         Findings::named([
             ("paths", self.paths),
             ("length", self.length),
             ("mtu", self.mtu),
             ("sharability", self.sharability),
-            ("length_over_percent", over(self.length, best.length)),
+            ("length_over_percent", (self.length - best.length) / best.length * 100.0),
             ("mtu_under_percent", (best.mtu - self.mtu) / best.mtu * 100.0),
             ("sharability_over", self.sharability - best.sharability),
         ])

@@ -8,8 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use hawser_scion::select::listed;
-use hawser_scion::{EndpointAddr, Path as ScionPath};
+use hawser_scion::{EndpointAddr, IsdAs, Path as ScionPath};
 use hawser_wire::Namespace;
 
 use super::pair::ShimPair;
@@ -17,31 +16,21 @@ use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::localnet::Host;
 use crate::scion_bench::figures::Count;
-use crate::scion_bench::memory::MemoryFile;
-use crate::scion_bench::worker::Worker;
+use crate::scion_bench::worker::{MemoryFile, OWN, Worker};
 use crate::text::hex;
 
-/// How long an end may take to start, and to tell what it counted.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// The slowest that a file may be sent, in bytes a second: 1 Mbit/s.
 const SLOWEST: u64 = 125_000;
-/// What a file's bytes come from.
-const SEED: u64 = 1;
 /// The server's port of TCP; and of quinn at either end, in the range that routers send to and not the shims' own.
 pub(crate) const TCP_PORT: u16 = 5001;
 const QUIC_PORT: u16 = 31_400;
 /// What makes a program's TCP sockets MPTCP.
 const UPGRADE: [&str; 2] = ["shim", "run"];
-/// This executable's command for the ends.
-const END: [&str; 2] = ["scion", "blast"];
-
-/// One end: where it is, and what it is told to do.
-type End<'a> = (&'a Namespace, Vec<String>);
 
 /// Through the shims, from client to server: by MPTCP.
-pub(crate) fn through_shims(pair: &ShimPair, bytes: u64) -> Result<Count, LabError> {
-    let (client, server) = (pair.client.namespace(), pair.server.namespace());
-    by_tcp(&pair.client.program, [client, server], pair.server.address().into(), true, bytes)
+pub(crate) fn through_shims(program: &Path, pair: &ShimPair, bytes: u64) -> Result<Count, LabError> {
+    let ends = [pair.client.namespace(), pair.server.namespace()];
+    by_tcp(program, ends, pair.server.address().into(), true, bytes)
 }
 
 /// By TCP to an address of the server, or by MPTCP.
@@ -53,59 +42,54 @@ pub(crate) fn by_tcp(
     bytes: u64,
 ) -> Result<Count, LabError> {
     // Streams know no ISD-AS: whichever stands there is passed over.
-    let end = EndpointAddr { isd_as: hawser_scion::IsdAs::default(), host: SocketAddr::new(address, TCP_PORT) };
-    let local = format!("--local={end}");
-    let sender = (client, vec!["send-stream".to_owned(), local.clone(), format!("--remote={end}")]);
-    let receiver = (server, vec!["receive-stream".to_owned(), local]);
-    let before: &[&str] = if is_mptcp { &UPGRADE } else { &[] };
-    together(program, before, &sender, &receiver, bytes)
+    let end = EndpointAddr { isd_as: IsdAs::default(), host: SocketAddr::new(address, TCP_PORT) };
+    let mut sending = order("send-stream", end);
+    sending.push(format!("--remote={end}"));
+    let ends = [(client, sending), (server, order("receive-stream", end))];
+    together(program, if is_mptcp { &UPGRADE } else { &[] }, ends, bytes)
 }
 
-/// By quinn over the best of the paths that are known: the shortest.
+/// By quinn over the best of the paths that are known: the shortest, which is listed first.
 pub(crate) fn by_quinn(
     program: &Path,
     [client, server]: [&Host; 2],
     known: &[ScionPath],
     bytes: u64,
 ) -> Result<Count, LabError> {
-    let best = listed(known).first().map(|&index| &known[index]);
-    let path = best.ok_or_else(|| LabError::NoFigure { figure: "quinn", reason: "there is no path".to_owned() })?;
-    let end = |host: &Host| EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, QUIC_PORT));
-    let (local, remote) = (end(client), end(server));
-    let mut words = vec!["send-file".to_owned(), format!("--local={local}"), format!("--remote={remote}")];
-    words.extend([format!("--mtu={}", path.mtu), format!("--path={}", hex(path.dataplane.as_bytes()))]);
-    words.extend(path.next_hop.map(|router| format!("--next-hop={router}")));
-    let receiver = (&server.namespace, vec!["receive-file".to_owned(), format!("--local={remote}")]);
-    together(program, &[], &(&client.namespace, words), &receiver, bytes)
+    let none = || LabError::refused("measure quinn", "there is no path".to_owned());
+    let path = known.first().ok_or_else(none)?;
+    let [local, remote] = [client, server].map(|host| host.endpoint(QUIC_PORT));
+    let (mut sending, receiving) = (order("send-file", local), order("receive-file", remote));
+    sending.extend([format!("--remote={remote}"), format!("--mtu={}", path.mtu)]);
+    sending.push(format!("--path={}", hex(path.dataplane.as_bytes())));
+    sending.extend(path.next_hop.map(|router| format!("--next-hop={router}")));
+    together(program, &[], [(&client.namespace, sending), (&server.namespace, receiving)], bytes)
 }
 
-/// Steps 1 and 3.
+/// What an end is told of itself.
+fn order(task: &str, local: EndpointAddr) -> Vec<String> {
+    vec![task.to_owned(), format!("--local={local}")]
+}
+
+/// Steps 1 and 3: the sender and the receiver, each where it is and what it is told, after the words `before` it.
 fn together(
     program: &Path,
     before: &[&str],
-    sender: &End<'_>,
-    receiver: &End<'_>,
+    [sender, receiver]: [(&Namespace, Vec<String>); 2],
     bytes: u64,
 ) -> Result<Count, LabError> {
-    let (file, arrived) = (MemoryFile::random(bytes, SEED)?, MemoryFile::empty(bytes)?);
+    let (file, arrived) = (MemoryFile::random(bytes)?, MemoryFile::empty(bytes)?);
     let folder = Folder::new()?;
-    let start = |name, (namespace, told): &End<'_>, file: &MemoryFile| {
-        let mut words: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
-        if !before.is_empty() {
-            words.push(program.to_string_lossy().into_owned());
-        }
-        words.extend(END.map(str::to_owned));
-        words.extend_from_slice(told);
-        words.extend([format!("--file={}", file.path().display()), format!("--size={bytes}")]);
+    let run = program.to_string_lossy();
+    let before = before.iter().copied().chain((!before.is_empty()).then_some(&*run)).chain(OWN).map(str::to_owned);
+    let start = |name, (namespace, told): (&Namespace, Vec<String>), file: &MemoryFile| {
+        let files = [format!("--file={}", file.path().display()), format!("--size={bytes}")];
+        let words: Vec<String> = before.clone().chain(told).chain(files).collect();
         Worker::start(name, namespace, program, &words, &folder)
     };
-    let mut taker = start("receiver", receiver, &arrived)?;
-    taker.wait_ready(PATIENCE)?;
-    let mut giver = start("sender", sender, &file)?;
-    giver.wait_ready(PATIENCE)?;
-    let time = PATIENCE + Duration::from_secs(bytes / SLOWEST);
-    let sent = giver.finish(time)?;
-    taker.finish(PATIENCE)?;
+    let taker = start("receiver", receiver, &arrived)?;
+    let sent = start("sender", sender, &file)?.finish(Duration::from_secs(bytes / SLOWEST))?;
+    taker.finish(Duration::ZERO)?;
     arrived.check(&file)?;
     Ok(sent)
 }

@@ -1,7 +1,7 @@
 //! A shim on a client's host and one on a server's, in a SCION network that runs.
 //!
 //! 1. Each gets a configuration and a folder of its own, with its control socket.
-//! 2. Both start, and are asked for their status until they answer.
+//! 2. Each starts, and is asked for its status until it answers.
 //! 3. Streams are made by the address that embeds the server's SCION address: no map is needed.
 //! 4. They are told to end (SIGTERM) when this drops, so that they undo what they set.
 
@@ -9,7 +9,6 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hawser_scion::EndpointAddr;
 use hawser_scion::select::Criterion;
 use hawser_shim::route::{InterfaceIndex, NoSurrogate, ShimEnd, Surrogate};
 use hawser_shim::status::{ConnectionStatus, ShimRole, Status, ask};
@@ -31,21 +30,6 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// What a flow that carries data is called in the status.
 const ESTABLISHED: &str = "established";
 
-/// What two shims are told. Plain data.
-#[derive(Clone, Debug)]
-pub struct ShimPlan<'a> {
-    /// The ASes of client and server.
-    pub ends: [&'a str; 2],
-    /// Interfaces for clients: as many paths as a connection may have.
-    pub egress: u8,
-    /// What makes paths the best.
-    pub select: Criterion,
-    /// More sections of the client's configuration.
-    pub client: String,
-    /// More sections of the server's.
-    pub server: String,
-}
-
 /// Two shims. Start answering; ended on drop. One owner.
 #[derive(Debug)]
 pub struct ShimPair {
@@ -65,34 +49,28 @@ pub struct Shim {
     pub host: Host,
     /// Its place in SCION.
     pub(crate) end: ShimEnd,
-    /// The `hawser` executable.
-    pub(super) program: PathBuf,
     _folder: Folder,
 }
 
-impl ShimPlan<'_> {
-    /// Between two ASes, with nothing beside.
-    #[must_use]
-    pub fn between<'a>(ends: [&'a str; 2], egress: u8, select: Criterion) -> ShimPlan<'a> {
-        ShimPlan { ends, egress, select, client: String::new(), server: String::new() }
-    }
-}
-
 impl ShimPair {
-    /// Steps 1 and 2, on the first host of either AS; `program` is the `hawser` executable.
+    /// Steps 1 and 2, on the first host of the client's AS and of the server's; `program` is the `hawser` executable.
+    /// A client has `egress` interfaces: as many paths as a connection may have. The two configurations end in `more`.
     ///
     /// # Errors
     /// [`LabError::Process`] with what a shim said, where it ends or does not answer.
-    pub fn start(program: &Path, net: &Localnet, plan: &ShimPlan<'_>) -> Result<Self, LabError> {
-        let [client, server] = [net.host(plan.ends[0])?, net.host(plan.ends[1])?];
-        let start = |name, host, more: &str| Shim::start(program, name, host, plan, more);
-        let mut pair = Self {
-            server: start("server shim", server, &plan.server)?,
-            client: start("client shim", client, &plan.client)?,
+    pub fn start(
+        program: &Path,
+        net: &Localnet,
+        ends: [&str; 2],
+        egress: u8,
+        select: Criterion,
+        more: [&str; 2],
+    ) -> Result<Self, LabError> {
+        let start = |name, end: usize| {
+            let lines = format!("egress = {egress}\nselect = \"{select}\"\n{}", more[end]);
+            Shim::start(program, name, net.host(ends[end])?, &lines)
         };
-        pair.server.wait_up()?;
-        pair.client.wait_up()?;
-        Ok(pair)
+        Ok(Self { server: start("server shim", 1)?, client: start("client shim", 0)? })
     }
 
     /// Step 3: streams of MPTCP with CUBIC from client to server, or back.
@@ -126,35 +104,25 @@ fn established(connection: &ConnectionStatus) -> usize {
 }
 
 impl Shim {
-    /// Step 1.
-    fn start(program: &Path, name: &str, host: &Host, plan: &ShimPlan<'_>, more: &str) -> Result<Self, LabError> {
-        let _making = cleanup::making();
+    /// Steps 1 and 2.
+    fn start(program: &Path, name: &str, host: &Host, more: &str) -> Result<Self, LabError> {
+        let making = cleanup::making();
         let folder = Folder::new()?;
         let [config, socket] = ["shim.toml", "shim.sock"].map(|file| folder.path().join(file));
-        let local = EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, PORT));
-        let end = ShimEnd::new(local).map_err(|error: NoSurrogate| LabError::Refused {
-            action: format!("configure the {name}"),
-            said: error.to_string(),
-        })?;
-        let ShimPlan { egress, select, .. } = plan;
-        let text = format!(
-            "[shim]\nlocal = \"{local}\"\ndaemon = \"{}\"\negress = {egress}\nselect = \"{select}\"\ncontrol = \"{}\"\n\n{more}\n",
-            host.daemon,
-            socket.display()
-        );
+        let local = host.endpoint(PORT);
+        let unfit = |error: NoSurrogate| LabError::refused(format!("configure the {name}"), error.to_string());
+        let end = ShimEnd::new(local).map_err(unfit)?;
+        let (daemon, control) = (host.daemon, socket.display());
+        let text = format!("[shim]\nlocal = \"{local}\"\ndaemon = \"{daemon}\"\ncontrol = \"{control}\"\n{more}\n");
         let written = std::fs::write(&config, text);
         written.map_err(|error| LabError::system(format!("write configuration of the {name}"), error))?;
         let arguments = ["shim", "-c", &config.to_string_lossy()];
         let process = Process::start(name, &host.namespace, program, &arguments, &folder)?;
-        let (host, program) = (host.clone(), program.to_owned());
-        Ok(Self { process, socket, host, end, program, _folder: folder })
-    }
-
-    /// Step 2.
-    fn wait_up(&mut self) -> Result<(), LabError> {
-        let answer = until(PATIENCE, GLANCE, || self.process.check().map(|()| self.status()))?;
-        let silent = || self.process.fault(format!("it told no status for {} s", PATIENCE.as_secs()));
-        answer.map(drop).ok_or_else(silent)
+        drop(making);
+        let mut shim = Self { process, socket, host: host.clone(), end, _folder: folder };
+        let answer = until(PATIENCE, GLANCE, || shim.process.check().map(|()| shim.status()))?;
+        answer.ok_or_else(|| shim.process.fault(format!("it told no status for {} s", PATIENCE.as_secs())))?;
+        Ok(shim)
     }
 
     /// Where it runs, and applications do.

@@ -9,20 +9,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use hawser_scion::packet::{Upper, parse, protocol};
+pub use hawser_shim::translate::Layer4 as Carried;
 
 /// A pcap file's header, and that before each frame; where the frame's length stands in it. Source: pcap-savefile(5).
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 const CAPTURED_LEN: usize = 8;
-
-/// What SCION carries. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carried {
-    /// Datagrams of UDP.
-    Udp,
-    /// Segments of TCP.
-    Tcp,
-}
 
 /// Packets of a flow on a link. None by default. Plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

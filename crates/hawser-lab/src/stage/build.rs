@@ -7,16 +7,17 @@
 //! 4. Absent links go down.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Mutex;
 
 use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, Way, veth};
 
 use super::ip::batch;
-use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint, link_local};
+use super::numbering::{END, FAMILIES, NEAR, Net, endpoint, link_local};
 use super::{Bystander, Ends, LinkState, Stage, StageLink, nat, number};
 use crate::cleanup;
 use crate::error::LabError;
-use crate::scenario::{Case, LinkPlan, Network};
+use crate::scenario::{Case, Family, LinkPlan, Network};
 
 /// An Ethernet packet. Source: RFC 894.
 const MTU: u32 = 1500;
@@ -43,7 +44,15 @@ impl Stage {
     pub fn build(network: &Network, case: &Case, seed: u64) -> Result<Self, LabError> {
         let _making = cleanup::making();
         let mut stage = Self::hosts(network)?;
-        stage.set_kernels(case)?;
+        // What the case says of kernels, it says of applications' hosts.
+        for (key, value) in &case.sysctls {
+            let (of, key) = key.split_once(':').unwrap_or(("", key));
+            for (name, host) in [("client", &stage.client), ("server", &stage.server)] {
+                if of.is_empty() || of == name {
+                    host.set_sysctl(key, value)?;
+                }
+            }
+        }
         let mut media = Media::new();
         for (index, plan) in case.links.iter().chain(&case.bystanders).enumerate() {
             let ways = stage.steady(index, ways(plan, index, seed, &mut media));
@@ -56,25 +65,18 @@ impl Stage {
             stage.hosts = stage.ends_of(0);
         }
         stage.route_all()?;
-        for name in &case.absent {
-            if let Some(index) = stage.index(name) {
-                stage.cut(index)?;
-            }
-        }
+        case.absent.iter().filter_map(|name| stage.index(name)).try_for_each(|index| stage.cut(index))?;
         Ok(stage)
     }
 
     /// Step 1.
     fn hosts(network: &Network) -> Result<Self, LabError> {
-        let (local, remote) = (Namespace::new("local")?, Namespace::new("remote")?);
+        let (local, remote) = (host("local")?, host("remote")?);
         let (client, server) = match network.lan {
-            true => (Namespace::new("client")?, Namespace::new("server")?),
+            true => (host("client")?, host("server")?),
             false => (local.clone(), remote.clone()),
         };
-        let core = if network.server_links { Some(Namespace::new("core")?) } else { None };
-        for namespace in [&client, &local, &remote, &server].into_iter().chain(&core) {
-            accept_every_way(namespace)?;
-        }
+        let core = if network.server_links { Some(router("core")?) } else { None };
         for (host, portal, net) in [(&client, &local, Net::ClientHosts), (&server, &remote, Net::ServerHosts)] {
             if network.lan {
                 veth(&wire_end(host, LAN, net, END), &wire_end(portal, LAN, net, NEAR), MTU)?;
@@ -83,15 +85,12 @@ impl Stage {
             for family in FAMILIES {
                 match network.lan {
                     true => host.add_default_route(net.address(family, NEAR))?,
-                    false => host.add_address("lo", alone(net.address(family, END)))?,
+                    false => host.add_address("lo", net.address(family, END).into())?,
                 }
             }
         }
         for family in FAMILIES {
-            remote.add_address("lo", alone(endpoint(family)))?;
-        }
-        if let Some(core) = &core {
-            core.set_forwarding(true)?;
+            remote.add_address("lo", endpoint(family).into())?;
         }
         let of = |net: Net| net.address(network.inner, END);
         Ok(Self {
@@ -110,22 +109,6 @@ impl Stage {
             state: Mutex::default(),
             turn: Mutex::default(),
         })
-    }
-
-    /// Step 1, the kernels. What the case says, it says of applications' hosts.
-    fn set_kernels(&self, case: &Case) -> Result<(), LabError> {
-        for host in [&self.client, &self.local, &self.remote, &self.server] {
-            give_buffers(host)?;
-        }
-        for (key, value) in &case.sysctls {
-            let (of, key) = key.split_once(':').unwrap_or(("", key));
-            for (name, host) in [("client", &self.client), ("server", &self.server)] {
-                if of.is_empty() || of == name {
-                    host.set_sysctl(key, value)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// A recorded link has its mean rate until the recording begins, so that whoever comes up first finds what all
@@ -148,25 +131,19 @@ impl Stage {
     fn add_link(&mut self, index: usize, plan: &LinkPlan, [a_to_b, b_to_a]: [Direction; 2]) -> Result<(), LabError> {
         let Network { outer, backend, routers, .. } = self.network;
         let (name, number) = (&plan.name, number(index));
-        let router = if routers { Self::router()? } else { self.remote.clone() };
+        let router = if routers { router("router")? } else { self.remote.clone() };
         let (a, b) = (end(&self.local, name, Net::Access(number), END), end(&router, name, Net::Access(number), NEAR));
         let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
         // So that an address that was added stays when the first one goes.
         self.local.set_sysctl(&format!("ipv4/conf/{name}/promote_secondaries"), "1")?;
         let near = wire_end(&router, UPLINK, Net::Uplink(number), NEAR);
-        let far_net = match &self.core {
-            _ if !routers => None,
-            None => {
-                veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
-                None
-            }
-            Some(core) => {
-                veth(&near, &wire_end(core, &core_up(index), Net::Uplink(number), END), MTU)?;
-                let down = wire_end(core, &core_down(index), Net::Server(number), NEAR);
-                veth(&down, &wire_end(&self.remote, name, Net::Server(number), END), MTU)?;
-                Some(Net::Server(number))
-            }
-        };
+        if let Some(core) = &self.core {
+            veth(&near, &wire_end(core, &core_up(index), Net::Uplink(number), END), MTU)?;
+            let down = wire_end(core, &core_down(index), Net::Server(number), NEAR);
+            veth(&down, &wire_end(&self.remote, name, Net::Server(number), END), MTU)?;
+        } else if routers {
+            veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
+        }
         if self.network.nat {
             nat::translate(&router, 0)?;
         }
@@ -176,8 +153,7 @@ impl Stage {
             link,
             router,
             address: Net::Access(number).address(outer, END),
-            far_address: far_net.map_or(endpoint(outer), |net| net.address(outer, END)),
-            far_interface: name.clone(),
+            far_address: self.far_address(index, outer),
         });
         self.state().links.push(LinkState { up: true, host: END, rebound: 0, stalled: None });
         Ok(())
@@ -187,9 +163,7 @@ impl Stage {
     /// own. `index` counts on after the links.
     fn add_bystander(&mut self, index: usize, plan: &LinkPlan, ways: [Direction; 2]) -> Result<(), LabError> {
         let (name, net) = (plan.name.clone(), Net::Access(number(index)));
-        let host = Namespace::new("beside")?;
-        accept_every_way(&host)?;
-        give_buffers(&host)?;
+        let host = host("beside")?;
         let far = self.core.as_ref().unwrap_or(&self.remote);
         let (a, b) = (end(&host, &name, net, END), end(far, &name, net, NEAR));
         let ([a_to_b, b_to_a], backend) = (ways, self.network.backend);
@@ -198,7 +172,7 @@ impl Stage {
             host.add_default_route(net.address(family, NEAR))?;
             if self.core.is_some() {
                 let gateway = self.far_gateway(0, family);
-                let by = format!("via {gateway} dev {} src {}", self.links[0].far_interface, endpoint(family));
+                let by = format!("via {gateway} dev {} src {}", self.links[0].name, endpoint(family));
                 batch(&self.remote, &[format!("route replace {} {by}", net.prefix(family))])?;
             }
         }
@@ -208,27 +182,35 @@ impl Stage {
         Ok(())
     }
 
-    fn router() -> Result<Namespace, LabError> {
-        let router = Namespace::new("router")?;
-        accept_every_way(&router)?;
-        router.set_forwarding(true)?;
-        Ok(router)
-    }
-
     /// The addresses of a link's ends, of the family that applications use: for what goes over it without a tunnel.
-    ///
-    /// # Panics
-    /// Where there is no such link.
-    #[must_use]
     pub fn ends_of(&self, link: usize) -> Ends {
         let host = self.state().links[link].host;
         let client = Net::Access(number(link)).address(self.inner, host);
-        let server = match self.core {
-            Some(_) => Net::Server(number(link)).address(self.inner, END),
-            None => endpoint(self.inner),
-        };
-        Ends { client, server }
+        Ends { client, server: self.far_address(link, self.inner) }
     }
+
+    /// The remote end's address for a link: of an interface of its own, where it has one for each.
+    fn far_address(&self, link: usize, family: Family) -> IpAddr {
+        let own = self.core.as_ref().map(|_| Net::Server(number(link)).address(family, END));
+        own.unwrap_or(endpoint(family))
+    }
+}
+
+/// A host with room for what is in flight. Answers to it may come by another link than what they answer.
+fn host(tag: &str) -> Result<Namespace, LabError> {
+    let host = Namespace::new(tag)?;
+    host.set_rp_filter("all", RpFilter::Off)?;
+    host.set_rp_filter("default", RpFilter::Off)?;
+    host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
+    host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?;
+    Ok(host)
+}
+
+/// A host that forwards.
+fn router(tag: &str) -> Result<Namespace, LabError> {
+    let router = host(tag)?;
+    router.set_forwarding(true)?;
+    Ok(router)
 }
 
 /// The core's interfaces: towards a link's router, and towards the remote end's interface for it.
@@ -247,24 +229,12 @@ fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
     End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: addresses.into() }
 }
 
-/// Makes room for what is in flight.
-fn give_buffers(host: &Namespace) -> Result<(), LabError> {
-    host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
-    Ok(host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?)
-}
-
 /// The same of a veth. A router asks for its neighbours' addresses from a link-local one (RFC 4861, 7.2.2), and not
 /// without.
 fn wire_end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
     let mut end = end(namespace, interface, net, host);
     end.addresses.push(link_local(host));
     end
-}
-
-/// Answers may come by another link than what they answer.
-fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
-    namespace.set_rp_filter("all", RpFilter::Off)?;
-    Ok(namespace.set_rp_filter("default", RpFilter::Off)?)
 }
 
 /// Step 2: both ways of a link, each with chances of its own, on their medium.

@@ -13,31 +13,34 @@
 use std::io;
 use std::time::Duration;
 
-use super::numbering::{FAMILIES, Net};
+use hawser_wire::{Trace, Way};
+
+use super::numbering::{END, FAMILIES, Net};
 use super::routes::source_rule;
 use super::{Stage, ip, nat, number};
 use crate::error::LabError;
-use crate::scenario::{Event, Figures, Happening};
-use hawser_wire::{Trace, Way};
+use crate::scenario::{Event, Happening};
 
 /// Longer than any run: how long a link that stalls holds back.
 const STALLED: Duration = Duration::from_secs(600);
-/// Host parts of a link's local end: the first, and the last before it begins anew.
-const FIRST_HOST: u8 = super::numbering::END;
+/// The last host part of a link's local end, before it begins anew.
 const LAST_HOST: u8 = 250;
 
 impl Stage {
     /// Lets an event happen to its link now, and returns when it has.
     ///
     /// # Errors
-    /// Where the stage has no such link, as with what happens to programs; or the kernel refuses.
+    /// Where the stage has no such link, as with what happens to programs; or the kernel or the link's backend refuses.
     pub fn happen(&self, event: &Event) -> Result<(), LabError> {
         let link = self.demand(&event.link)?;
         match &event.what {
             Happening::Cut => self.cut(link),
             Happening::BlackHole => Ok(self.links[link].link.black_hole(true)?),
             Happening::Restore => self.restore(link),
-            Happening::Change { up, down } => self.change(link, up, down),
+            Happening::Change { up, down } => {
+                self.links[link].link.set(Way::AToB, |way| up.apply(way))?;
+                Ok(self.links[link].link.set(Way::BToA, |way| down.apply(way))?)
+            }
             Happening::Handover { to } => {
                 let to = self.demand(to)?;
                 // Nothing passes from now on, while the other link comes.
@@ -71,9 +74,6 @@ impl Stage {
     ///
     /// # Errors
     /// Where an interface is gone.
-    ///
-    /// # Panics
-    /// Where there is no such link; so do the following.
     pub fn cut(&self, link: usize) -> Result<(), LabError> {
         let _turn = self.turn();
         // At once; interfaces take some milliseconds.
@@ -105,8 +105,8 @@ impl Stage {
 
     /// Lets a link's queues hold what they have, and what comes, as a cell does that is out of reach.
     fn stall(&self, link: usize) -> Result<(), LabError> {
-        let silence = Trace::rates(STALLED, &[0.0, 1.0])
-            .map_err(|error| LabError::system("make a trace", io::Error::other(error)))?;
+        let failed = |error| LabError::system("make a trace", io::Error::other(error));
+        let silence = Trace::rates(STALLED, &[0.0, 1.0]).map_err(failed)?;
         let before = Way::BOTH.map(|way| self.links[link].link.settings(way)).map(|way| (way.rate, way.trace));
         for way in Way::BOTH {
             self.links[link].link.set(way, |way| (way.rate, way.trace) = (None, Some(silence.clone())))?;
@@ -115,19 +115,12 @@ impl Stage {
         Ok(())
     }
 
-    /// Gives a link other figures; an error where its backend cannot do it.
-    fn change(&self, link: usize, up: &Figures, down: &Figures) -> Result<(), LabError> {
-        let link = &self.links[link].link;
-        link.set(Way::AToB, |way| up.apply(way))?;
-        Ok(link.set(Way::BToA, |way| down.apply(way))?)
-    }
-
     /// Gives a link's local end another address of the same network in the place of the one it has.
     fn renumber(&self, link: usize) -> Result<(), LabError> {
         let _turn = self.turn();
         let (name, net) = (&self.links[link].name, Net::Access(number(link)));
         let old = self.state().links[link].host;
-        let new = if old < LAST_HOST { old + 1 } else { FIRST_HOST };
+        let new = if old < LAST_HOST { old + 1 } else { END };
         for family in FAMILIES {
             self.local.add_address(name, net.interface(family, new))?;
         }

@@ -11,7 +11,7 @@
 //! between the routers and them, so that every link reaches every interface.
 //!
 //! 1. [`Stage::build`] makes hosts, links and routes (`build`, `routes`), with the addresses of `numbering`.
-//! 2. [`Stage::forward_over`] carries applications' packets without a tunnel (`forward`).
+//! 2. [`Stage::forward_over`] carries applications' packets without a tunnel.
 //! 3. [`Timeline`] lets happen what the scenario says (`happen`, `timeline`).
 //! 4. Drop removes everything.
 
@@ -23,8 +23,6 @@ use hawser_wire::{EmulatedLink, Namespace, Rate, Trace, Way};
 use crate::scenario::{Family, Network};
 
 mod build;
-mod forward;
-mod halt;
 mod happen;
 mod ip;
 mod nat;
@@ -32,11 +30,11 @@ mod numbering;
 mod routes;
 mod timeline;
 
-pub use forward::Forward;
 pub(crate) use ip::feed;
 pub use timeline::Timeline;
 
 /// The network, running; removed on drop. Starts with the case's absent links down. Links change from any thread.
+/// Where a link is told by its place and there is none, it panics.
 #[derive(Debug)]
 pub struct Stage {
     // Links go before the namespaces they lie in.
@@ -73,7 +71,7 @@ pub struct Stage {
 /// A link of the network. Owned by its stage.
 #[derive(Debug)]
 pub struct StageLink {
-    /// The scenario's name for it, and the local end's interface.
+    /// The scenario's name for it, and the interface at either end.
     pub name: String,
     /// Lower is preferred.
     pub metric: u16,
@@ -85,8 +83,6 @@ pub struct StageLink {
     pub address: IpAddr,
     /// The remote end's address for this link; [`Stage::endpoint`] where it has one for all.
     pub far_address: IpAddr,
-    /// The remote end's interface towards this link.
-    pub far_interface: String,
 }
 
 /// A host beside the client, with one link of its own. Owned by its stage.
@@ -115,8 +111,8 @@ pub struct Ends {
 #[derive(Debug, Default)]
 struct State {
     links: Vec<LinkState>,
-    /// How applications' packets go without a tunnel.
-    forwarding: Option<(Vec<usize>, Forward)>,
+    /// The links over which applications' packets go without a tunnel.
+    forwarding: Vec<usize>,
     /// The link before all others to an address, whenever it is up.
     first: Option<(usize, IpAddr)>,
 }
@@ -135,25 +131,16 @@ struct LinkState {
 
 impl Stage {
     /// The place of a link in [`Stage::links`].
-    #[must_use]
     pub fn index(&self, link: &str) -> Option<usize> {
         self.links.iter().position(|candidate| candidate.name == link)
     }
 
     /// Whether a link is there: neither absent nor cut. A black hole is there.
-    ///
-    /// # Panics
-    /// Where there is no such link.
-    #[must_use]
     pub fn is_up(&self, link: usize) -> bool {
         self.state().links[link].up
     }
 
     /// A link's local address now, of the links' family.
-    ///
-    /// # Panics
-    /// Where there is no such link.
-    #[must_use]
     pub fn address(&self, link: usize) -> IpAddr {
         let host = self.state().links[link].host;
         numbering::Net::Access(number(link)).address(self.network.outer, host)

@@ -18,9 +18,6 @@ use crate::scenario::Family;
 const NETWORK_V4: u8 = 24;
 const NETWORK_V6: u8 = 64;
 const KIND: u8 = 16;
-/// The remote end. Source: RFC 5737 and RFC 3849, for documentation.
-const ENDPOINT_V4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
-const ENDPOINT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
 /// The host part nearer to the routers.
 pub(super) const NEAR: u8 = 1;
 /// The host part of ends: hosts, a link's local end, the remote end.
@@ -86,11 +83,11 @@ impl Net {
     }
 }
 
-/// The remote end's address, by whichever link.
+/// The remote end's address, by whichever link. Source: RFC 5737 and RFC 3849, for documentation.
 pub(super) const fn endpoint(family: Family) -> IpAddr {
     match family {
-        Family::V4 => IpAddr::V4(ENDPOINT_V4),
-        Family::V6 => IpAddr::V6(ENDPOINT_V6),
+        Family::V4 => IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7)),
+        Family::V6 => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7)),
     }
 }
 
@@ -99,29 +96,22 @@ pub(super) fn link_local(host: u8) -> IpNet {
     IpNet::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host.into()).into(), NETWORK_V6)
 }
 
-/// An address alone.
-pub(super) fn alone(address: IpAddr) -> IpNet {
-    address.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_addresses_are_those_of_the_table() {
-        let table = [
-            (Net::Access(3).interface(Family::V4, END).to_string(), "10.10.3.2/24"),
-            (Net::Access(3).interface(Family::V6, NEAR).to_string(), "fd10:3::1/64"),
-            (Net::Uplink(12).prefix(Family::V4).to_string(), "10.20.12.0/24"),
-            (Net::Server(1).kind(Family::V6).to_string(), "fd30::/16"),
-            (Net::Server(1).kind(Family::V4).to_string(), "10.30.0.0/16"),
-            (Net::ClientHosts.interface(Family::V6, END).to_string(), "fd01::2/64"),
-            (Net::ServerHosts.address(Family::V4, END).to_string(), "10.2.0.2"),
-            (alone(endpoint(Family::V6)).to_string(), "2001:db8::7/128"),
+        let nets = [
+            (Net::Access(3).interface(Family::V4, END), "10.10.3.2/24"),
+            (Net::Access(3).interface(Family::V6, NEAR), "fd10:3::1/64"),
+            (Net::Uplink(12).prefix(Family::V4), "10.20.12.0/24"),
+            (Net::Server(1).kind(Family::V6), "fd30::/16"),
+            (Net::Server(1).kind(Family::V4), "10.30.0.0/16"),
+            (Net::ClientHosts.interface(Family::V6, END), "fd01::2/64"),
+            (Net::ServerHosts.interface(Family::V4, END), "10.2.0.2/24"),
+            (endpoint(Family::V6).into(), "2001:db8::7/128"),
         ];
-        for (found, told) in table {
-            assert_eq!(found, told);
-        }
+        nets.iter().for_each(|(net, told)| assert_eq!(net.to_string(), *told));
     }
 }

@@ -7,13 +7,16 @@
 //!    to that link's router; what is addressed to one interface goes there.
 //! 4. The remote end answers from its one address by the link that was asked over, and from an interface's own by that
 //!    interface.
+//! 5. What is forwarded without a tunnel has a route over its links at both ends, which changes as they go down and come
+//!    back.
 
+use std::mem;
 use std::net::IpAddr;
 
 use super::build::{UPLINK, core_down, core_up};
 use super::ip::{batch, batch_of, batch_where_there};
-use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint};
-use super::{Stage, number};
+use super::numbering::{END, FAMILIES, NEAR, Net, endpoint};
+use super::{Ends, Stage, number};
 use crate::error::LabError;
 use crate::scenario::Family;
 
@@ -27,6 +30,10 @@ const LAST_METRIC: u32 = 100_000;
 /// Links of one metric are ordered by their numbers; of the route before them all.
 const METRIC_STEP: u32 = 256;
 const FIRST_METRIC: u32 = 1;
+/// What flows are told apart by, where a route has several ways: addresses and ports, or addresses alone.
+/// Source: kernel documentation, networking/ip-sysctl, `fib_multipath_hash_policy`.
+const BY_PORTS: &str = "1";
+const BY_ADDRESSES: &str = "0";
 
 impl Stage {
     /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
@@ -35,9 +42,6 @@ impl Stage {
     }
 
     /// Lets the local end reach an address by this link where nothing else says so, whenever the link is up.
-    ///
-    /// # Errors
-    /// Where the route is refused.
     pub(crate) fn route_first(&self, link: usize, to: IpAddr) -> Result<(), LabError> {
         let _turn = self.turn();
         self.state().first = Some((link, to));
@@ -45,9 +49,6 @@ impl Stage {
     }
 
     /// Undoes that.
-    ///
-    /// # Errors
-    /// Where `ip` cannot be run.
     pub(crate) fn stop_first(&self) -> Result<(), LabError> {
         let _turn = self.turn();
         let Some((link, to)) = self.state().first.take() else { return Ok(()) };
@@ -57,7 +58,86 @@ impl Stage {
 
     fn first_route(&self, verb: &str, link: usize, to: IpAddr) -> String {
         let (name, gateway) = (&self.links[link].name, Net::Access(number(link)).address(family_of(to), NEAR));
-        format!("route {verb} {} via {gateway} dev {name} metric {FIRST_METRIC}", alone(to))
+        format!("route {verb} {to} via {gateway} dev {name} metric {FIRST_METRIC}")
+    }
+
+    /// Forwards applications' packets over these links, at least one, without a tunnel: each flow keeps one of those that
+    /// are up, chosen by its addresses and ports (RFC 2992). Gives the addresses between which to send: the hosts', or
+    /// without a LAN and over one link that link's.
+    ///
+    /// # Errors
+    /// Where the routes are refused.
+    pub fn forward_over(&self, links: &[usize]) -> Result<Ends, LabError> {
+        let is_there = |&link: &usize| link < self.links.len();
+        assert!(!links.is_empty() && links.iter().all(is_there), "links of the stage: {links:?}");
+        let _turn = self.turn();
+        if let ([link], false) = (links, self.network.lan) {
+            return Ok(self.ends_of(*link));
+        }
+        self.set_policy(BY_PORTS)?;
+        self.state().forwarding = links.to_vec();
+        self.route_forwarding()?;
+        let of = |net: Net| net.address(self.inner, END);
+        Ok(Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) })
+    }
+
+    /// Undoes that.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn stop_forwarding(&self) -> Result<(), LabError> {
+        let _turn = self.turn();
+        if mem::take(&mut self.state().forwarding).is_empty() {
+            return Ok(());
+        }
+        self.set_policy(BY_ADDRESSES)?;
+        self.remove_forwarding()
+    }
+
+    /// Forwards over the links that are up now.
+    pub(super) fn route_forwarding(&self) -> Result<(), LabError> {
+        let links: Vec<usize> = {
+            let state = self.state();
+            if state.forwarding.is_empty() {
+                return Ok(());
+            }
+            state.forwarding.iter().copied().filter(|&link| state.links[link].up).collect()
+        };
+        // Several routes in IPv6 are not replaced as one.
+        self.remove_forwarding()?;
+        if links.is_empty() {
+            return Ok(());
+        }
+        let family = self.inner;
+        let (mut there, mut back) = (String::new(), String::new());
+        for link in links {
+            let name = &self.links[link].name;
+            there += &format!(" nexthop via {} dev {name}", Net::Access(number(link)).address(family, NEAR));
+            back += &format!(" nexthop via {} dev {name}", self.far_gateway(link, family));
+        }
+        let source = |net: Net| match self.network.lan {
+            true => String::new(),
+            false => format!(" src {}", net.address(family, END)),
+        };
+        let route = |to: Net, from: Net, ways: &str| format!("route add {}{}{ways}", to.prefix(family), source(from));
+        batch(&self.local, &[route(Net::ServerHosts, Net::ClientHosts, &there)])?;
+        batch(&self.remote, &[route(Net::ClientHosts, Net::ServerHosts, &back)])
+    }
+
+    fn remove_forwarding(&self) -> Result<(), LabError> {
+        for (end, hosts) in [(&self.local, Net::ServerHosts), (&self.remote, Net::ClientHosts)] {
+            // It has gone already where the last interface did.
+            batch_where_there(end, &[format!("route del {}", hosts.prefix(self.inner))])?;
+        }
+        Ok(())
+    }
+
+    fn set_policy(&self, policy: &str) -> Result<(), LabError> {
+        for end in [&self.local, &self.remote] {
+            end.set_sysctl("ipv4/fib_multipath_hash_policy", policy)?;
+            end.set_sysctl("ipv6/fib_multipath_hash_policy", policy)?;
+        }
+        Ok(())
     }
 
     /// All of it, when the stage is built.
@@ -85,10 +165,8 @@ impl Stage {
     /// Steps 1 and 2: routes of a link, which go with its interfaces.
     pub(super) fn route_link(&self, index: usize) -> Result<(), LabError> {
         batch(&self.local, &both(|family| self.local_routes(index, family)))?;
-        if !self.network.routers {
-            return Ok(());
-        }
-        batch(&self.links[index].router, &both(|family| self.router_routes(index, family)))
+        let routed = both(|family| if self.network.routers { self.router_routes(index, family) } else { vec![] });
+        batch(&self.links[index].router, &routed)
     }
 
     /// Step 1.
@@ -99,7 +177,7 @@ impl Stage {
         let metric = (u32::from(self.links[index].metric) + 1) * METRIC_STEP + u32::from(number);
         let table = Self::table(index);
         let mut lines = vec![
-            format!("route replace {} {by} metric {metric}", alone(endpoint(family))),
+            format!("route replace {} {by} metric {metric}", endpoint(family)),
             format!("route replace {} dev {name} table {table}", net.prefix(family)),
             format!("route replace default {by} table {table}"),
         ];
@@ -113,16 +191,16 @@ impl Stage {
 
     /// Step 2.
     fn router_routes(&self, index: usize, family: Family) -> Vec<String> {
-        let number = number(index);
-        let (home, on) = (self.state().links[index].host, Net::Uplink(number).address(family, END));
-        let home = Net::Access(number).address(family, home);
+        let (number, host) = (number(index), self.state().links[index].host);
+        let home = Net::Access(number).address(family, host);
+        let on = format!("via {} dev {UPLINK}", Net::Uplink(number).address(family, END));
         let mut lines = vec![
-            format!("route replace {} via {on} dev {UPLINK}", alone(endpoint(family))),
-            format!("route replace {} via {on} dev {UPLINK}", Net::ServerHosts.prefix(family)),
+            format!("route replace {} {on}", endpoint(family)),
+            format!("route replace {} {on}", Net::ServerHosts.prefix(family)),
             format!("route replace {} via {home} dev {}", Net::ClientHosts.prefix(family), self.links[index].name),
         ];
         if self.core.is_some() {
-            lines.push(format!("route replace {} via {on} dev {UPLINK}", Net::Server(number).kind(family)));
+            lines.push(format!("route replace {} {on}", Net::Server(number).kind(family)));
         }
         lines
     }
@@ -131,7 +209,7 @@ impl Stage {
     fn core_routes(&self, family: Family) -> Vec<String> {
         // Bystanders ask here, and have no interface of the remote end's own.
         let first = Net::Server(number(0)).address(family, END);
-        let hosts = [alone(endpoint(family)), Net::ServerHosts.prefix(family)];
+        let hosts = [endpoint(family).to_string(), Net::ServerHosts.prefix(family).to_string()];
         let mut lines: Vec<String> =
             hosts.iter().map(|hosts| format!("route replace {hosts} via {first} dev {}", core_down(0))).collect();
         for index in 0..self.links.len() {
@@ -155,15 +233,15 @@ impl Stage {
         // Without routers, both ends of a link are in one network.
         for (index, link) in self.links.iter().enumerate().filter(|_| self.network.routers) {
             let (number, gateway) = (number(index), self.far_gateway(index, family));
-            let from = format!("dev {} src {}", link.far_interface, endpoint(family));
+            let from = format!("dev {} src {}", link.name, endpoint(family));
             lines.push(format!("route replace {} via {gateway} {from}", Net::Access(number).prefix(family)));
             if self.core.is_some() {
                 let table = Self::table(index);
                 lines.push(format!("route replace {} via {gateway} {from}", Net::Uplink(number).prefix(family)));
-                lines.push(format!("route replace default via {gateway} dev {} table {table}", link.far_interface));
+                lines.push(format!("route replace default via {gateway} dev {} table {table}", link.name));
             } else {
                 // Where the router translates, it is who asks.
-                lines.push(format!("route replace {} {from}", alone(gateway)));
+                lines.push(format!("route replace {gateway} {from}"));
             }
         }
         lines

@@ -8,19 +8,17 @@
 //!    least that five seconds of it had.
 //! 3. The load's goodput gets a name of its own; what the ping found joins the workload's figures.
 
-use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
+use std::{hint, io, thread};
+
+use hawser_wire::{Namespace, traffic};
+use toml::Value;
 
 use super::bulk::Bulk;
-use super::ping::Ping;
-use super::{Findings, Ground, LabError, Moment, Options, WAYS, Workload};
+use super::{Findings, Ground, LabError, Options, Ready, WAYS, When, Workload};
+use crate::background::{Background, Stop};
 use crate::experiment::Line;
 
-/// Lines, and what their later parts are called.
-const LATER: [(&str, &str); 3] =
-    [(GOODPUT, "later_mbps"), ("goodput_up_mbps", "later_up_mbps"), ("goodput_down_mbps", "later_down_mbps")];
 /// What `least_stretch_mbps` is of: longer than an inner stream waits for one retransmission.
 const STRETCH: Duration = Duration::from_secs(5);
 /// The load's own figure and line, and what it is called beside another's.
@@ -28,91 +26,96 @@ const GOODPUT: &str = "goodput_mbps";
 const LOAD: &str = "load_mbps";
 /// Between two looks at whether a loop is to end.
 const TURNS: u32 = 10_000;
+/// From one echo to the next: 240 in 12 s, and 0.013 Mbit/s each way.
+const INTERVAL: Duration = Duration::from_millis(50);
 
-/// A workload, and what its options ask for beside it. Starts idle; one owner.
+/// A workload, and what its options ask for beside it.
 pub(super) struct Accompanied {
     workload: Box<dyn Workload>,
-    after: Option<Duration>,
     load: Option<Bulk>,
     ping: Option<Ping>,
     is_busy: bool,
 }
 
 impl Accompanied {
-    pub(super) fn parse(
-        workload: Box<dyn Workload>,
-        after: Option<Duration>,
-        options: &mut Options,
-    ) -> Result<Self, LabError> {
+    pub(super) fn parse(workload: Box<dyn Workload>, options: &mut Options) -> Result<Self, LabError> {
         let ways = WAYS.map(|(name, ways)| (name, Some(ways)));
         let load = options.choice("load", &ways, None)?.map(Bulk::plain);
-        let ping = Ping::beside(after, options)?;
-        Ok(Self { workload, after, load, ping, is_busy: options.yes("busy", false)? })
+        Ok(Self { workload, load, ping: Ping::beside(options)?, is_busy: options.yes("busy", false)? })
     }
 }
 
 impl Workload for Accompanied {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        if let Some(load) = &mut self.load {
-            load.prepare(ground)?;
-        }
-        self.workload.prepare(ground)
-    }
-
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        let uncounted = |error| LabError::system("count processors", error);
-        let loops = if self.is_busy { thread::available_parallelism().map_err(uncounted)?.get() } else { 0 };
-        let (workload, load, ping) = (&mut self.workload, self.load.as_mut(), self.ping.as_mut());
-        let together = || {
-            thread::scope(|scope| {
-                let load = load.map(|load| scope.spawn(move || load.run(ground, start)));
-                let ping = ping.map(|ping| scope.spawn(move || ping.run(ground, start)));
-                (workload.run(ground, start), load.map(join), ping.map(join))
-            })
-        };
-        let (found, load, ping) = busily(loops, together);
-        let (ping, load, mut found) = (ping.transpose()?, load.transpose()?, found?);
-        if let Some(after) = self.after {
-            put_later(&mut found, after);
-        }
-        found.add(load.map(renamed).unwrap_or_default());
-        found.add(ping.unwrap_or_default());
-        Ok(found)
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+        let load = self.load.as_ref().map(|load| load.prepare(ground)).transpose()?;
+        let workload = self.workload.prepare(ground)?;
+        let ping = self.ping.as_ref().map(|ping| ping.prepare(ground)).transpose()?;
+        let is_busy = self.is_busy;
+        Ok(Box::new(move |when: When| {
+            let loops = if is_busy { loops(ground.client)? } else { Vec::new() };
+            let (found, beside) = thread::scope(|scope| {
+                let beside = [ping, load].map(|ready| ready.map(|run| scope.spawn(move || run(when))));
+                (workload(when), beside.map(|thread| thread.map(|thread| thread.join().expect("it runs to its end"))))
+            });
+            drop(loops);
+            let [ping, load] = beside.map(Option::transpose);
+            let (ping, load, mut found) = (ping?, load?, found?);
+            if !when.after.is_zero() {
+                put_later(&mut found, when.after);
+            }
+            found.add(load.map(renamed).unwrap_or_default());
+            found.add(ping.unwrap_or_default());
+            Ok(found)
+        }))
     }
 }
 
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
+/// A ping, by its interval: also alone, for the latency of an idle network.
+pub(super) struct Ping(Duration);
 
-/// Does it beside this many loops, which end with it.
-fn busily<T>(loops: usize, what: impl FnOnce() -> T) -> T {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let _over = Over(&is_over);
-        for _ in 0..loops {
-            scope.spawn(|| work(&is_over));
-        }
-        what()
-    })
-}
+impl Ping {
+    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+        Ok(Self(options.time("interval")?.unwrap_or(INTERVAL)))
+    }
 
-/// Ends the loops as it goes. After a panic, too: the scope waits for them.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+    /// What another workload's option `ping` asks for: true, or an interval.
+    pub(super) fn beside(options: &mut Options) -> Result<Option<Self>, LabError> {
+        Ok(match options.take("ping") {
+            None | Some(Value::Boolean(false)) => None,
+            Some(Value::Boolean(true)) => Some(Self(INTERVAL)),
+            Some(value) => Some(Self(options.time_of("ping", &value)?)),
+        })
     }
 }
 
-fn work(is_over: &AtomicBool) {
+impl Workload for Ping {
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+        let (from, destination, interval) = (ground.client.clone(), ground.ends.server, self.0);
+        Ok(Box::new(move |when: When| {
+            let ping = traffic::Ping { from, destination, interval, duration: when.duration };
+            let mut found = Findings::default();
+            when.start.sleep_until();
+            found.put_ping(&ping.run()?, when);
+            Ok(found)
+        }))
+    }
+}
+
+/// A loop on each processor, until it is dropped, which a panic does, too.
+fn loops(host: &Namespace) -> Result<Vec<Background<()>>, LabError> {
+    let uncounted = |error| LabError::system("count processors", error);
+    let processors = thread::available_parallelism().map_err(uncounted)?.get();
+    (0..processors).map(|_| Background::start(host, "busy", work)).collect()
+}
+
+fn work(mut stop: Stop) -> io::Result<()> {
     let mut sum = 0_u32;
-    while !is_over.load(Ordering::Acquire) {
+    while !stop.is_told() {
         for turn in 0..TURNS {
             sum = hint::black_box(sum.wrapping_add(turn));
         }
     }
+    Ok(())
 }
 
 /// Step 2.
@@ -120,14 +123,14 @@ fn put_later(found: &mut Findings, after: Duration) {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let mut later = Vec::new();
     for line in found.lines.iter().filter(|line| line.link.is_none()) {
-        let Some((name, told)) = LATER.iter().find(|(name, _)| *name == line.name) else { continue };
+        let Some(rest @ ("mbps" | "up_mbps" | "down_mbps")) = line.name.strip_prefix("goodput_") else { continue };
         let values = line.from(after);
         if !values.is_empty() {
-            later.push(((*told).to_owned(), mean(values)));
+            later.push((format!("later_{rest}"), mean(values)));
         }
-        let steps = (1..).take_while(|&steps| line.step_s * f64::from(steps) <= STRETCH.as_secs_f64()).count();
-        let stretches = values.chunks_exact(steps.max(1)).map(mean).reduce(f64::min);
-        let stretch = stretches.filter(|_| *name == GOODPUT);
+        let steps = (STRETCH.as_secs_f64() / line.step_s) as usize;
+        let stretches = values.chunks_exact(steps).map(mean).reduce(f64::min);
+        let stretch = stretches.filter(|_| line.name == GOODPUT);
         later.extend(stretch.map(|least| ("least_stretch_mbps".to_owned(), least)));
     }
     found.metrics.extend(later);
@@ -143,17 +146,23 @@ fn renamed(loaded: Findings) -> Findings {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::mpsc;
 
     use super::*;
 
     #[test]
     fn loops_end_with_what_they_run_beside_also_where_that_panics() {
+        let host = Namespace::new("busy").expect("this test needs root: it makes a network namespace");
+        let loops = loops(&host).expect("processors");
+        let panics = AssertUnwindSafe(|| panic_beside(loops));
         let (told, ends) = mpsc::channel();
-        let panics = || std::panic::catch_unwind(|| busily::<()>(2, || panic!("of this test"))).is_err();
-        thread::spawn(move || told.send(panics()));
+        thread::spawn(move || told.send(catch_unwind(panics).is_err()));
         assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(true));
-        assert_eq!(busily(2, || 7), 7);
+    }
+
+    fn panic_beside(_: Vec<Background<()>>) {
+        panic!("of this test");
     }
 
     #[test]

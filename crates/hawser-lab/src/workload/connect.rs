@@ -6,24 +6,23 @@
 //!    that no port is held.
 //! 3. What is refused, or does not stand when time is up, has failed.
 
+use std::io;
 use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, ask, by, dial, join, side, until};
-use super::{Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
+use super::exchange::{Answers, Counted, Target, by, until};
+use super::{Congestion, Findings, Ground, LabError, Moment, Options, Ready, When, Workload, millis};
 
 /// From one stream to the next.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Connections. Starts without a server; one owner.
 pub(super) struct Connect {
     interval: Duration,
     /// Bytes of a request, and of its answer.
     exchange: Option<(u64, u64)>,
     congestion: Congestion,
-    ready: Option<Answers>,
 }
 
 impl Connect {
@@ -34,52 +33,50 @@ impl Connect {
         if exchange.is_none() && request.or(answer).is_some() {
             return Err(options.fault("`request` and `answer` go together: say both"));
         }
-        Ok(Self { interval, exchange, congestion: options.congestion()?, ready: None })
+        Ok(Self { interval, exchange, congestion: options.congestion()? })
+    }
+
+    /// Step 1: how many were begun, and how long those took that stood.
+    async fn connects(&self, target: Target, when: When) -> io::Result<(usize, Vec<f64>)> {
+        let mut dialling = JoinSet::new();
+        let mut due = when.start;
+        while due < when.end() {
+            until(due).await;
+            dialling.spawn(connect(target.clone(), self.exchange, due));
+            due = due + self.interval;
+        }
+        let begun = dialling.len();
+        let mut stood = Vec::with_capacity(begun);
+        let all = async {
+            while let Some(done) = dialling.join_next().await {
+                stood.extend(done.ok().and_then(Result::ok));
+            }
+        };
+        by(when.end(), all).await;
+        Ok((begun, stood))
     }
 }
 
-impl Workload for Connect {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        self.ready = Some(Answers::start(ground, self.congestion)?);
-        Ok(())
-    }
+/// Step 2: how long it took, in milliseconds.
+async fn connect(target: Target, exchange: Option<(u64, u64)>, due: Moment) -> io::Result<f64> {
+    let counted = match exchange {
+        Some((request, answer)) => target.ask(None, request, answer).await?.0,
+        None => Counted::dial(&target).await?,
+    };
+    let took = millis(Moment::now() - due);
+    SockRef::from(&counted.stream).set_linger(Some(Duration::ZERO))?;
+    Ok(took)
+}
 
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        let span = Span { start, duration: ground.duration };
-        let answers = self.ready.take().ok_or_else(|| super::unprepared("connect"))?;
-        let (target, interval, exchange) = (answers.target.clone(), self.interval, self.exchange);
-        let thread = side(&ground.client, "connects", move || async move {
-            let mut dialling = JoinSet::new();
-            let mut due = span.start;
-            while due < span.end() {
-                until(due).await;
-                let target = target.clone();
-                dialling.spawn(async move {
-                    let mut stream = dial(&target).await?;
-                    if let Some((request, answer)) = exchange {
-                        ask(&mut stream, request, answer, |_| ()).await?;
-                    }
-                    let took = Moment::now() - due;
-                    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-                    std::io::Result::Ok(took.as_secs_f64() * 1e3)
-                });
-                due = due + interval;
-            }
-            let begun = dialling.len();
-            let mut stood = Vec::with_capacity(begun);
-            let all = async {
-                while let Some(done) = dialling.join_next().await {
-                    stood.extend(done.ok().and_then(Result::ok));
-                }
-            };
-            by(span.end(), all).await;
-            Ok((begun, stood))
-        })?;
-        let (begun, stood) = join("client", thread)?;
-        answers.end()?;
-        let mut found = Findings::default();
-        found.put("connect_failures", (begun - stood.len()) as f64);
-        found.put_samples_and_high("connect", stood);
-        Ok(found)
+impl Workload for Connect {
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+        let answers = Answers::start(ground, self.congestion)?;
+        Ok(Box::new(move |when: When| {
+            let ((begun, stood), ..) = answers.asked(ground, when, |target: Target| self.connects(target, when))?;
+            let mut found = Findings::default();
+            found.put("connect_failures", (begun - stood.len()) as f64);
+            found.put_samples_and_high("connect", stood);
+            Ok(found)
+        }))
     }
 }

@@ -55,19 +55,13 @@ pub(super) struct Heard {
 impl Heard {
     /// Step 4. Source: G.107, annex B.
     pub(super) fn mos(self, codec: Codec) -> f64 {
-        let r = self.rating(codec);
-        if r <= 0.0 {
-            return 1.0;
-        }
-        if r >= 100.0 {
-            return 4.5;
-        }
+        let r = self.rating(codec).clamp(0.0, 100.0);
         // Just above zero the formula dips below 1, which is no score.
         (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0)
     }
 
     /// Steps 1 to 3. Source: G.107, equation 7-1, without an advantage factor.
-    pub(super) fn rating(self, codec: Codec) -> f64 {
+    fn rating(self, codec: Codec) -> f64 {
         let delay = talker_echo(self.delay_ms) + listener_echo(2.0 * self.delay_ms) + lateness(self.delay_ms);
         let percent = 100.0 * self.loss;
         let equipment = codec.impairment
@@ -98,10 +92,7 @@ fn listener_echo(round_trip_ms: f64) -> f64 {
 
 /// Idd. Source: G.107, equations 7-27 and 7-28 with the default sensitivity.
 fn lateness(delay_ms: f64) -> f64 {
-    if delay_ms <= UNNOTICED_MS {
-        return 0.0;
-    }
-    let x = (delay_ms / UNNOTICED_MS).log2();
+    let x = (delay_ms / UNNOTICED_MS).log2().max(0.0);
     25.0 * ((1.0 + x.powi(6)).powf(1.0 / 6.0) - 3.0 * (1.0 + (x / 3.0).powi(6)).powf(1.0 / 6.0) + 2.0)
 }
 
@@ -117,46 +108,32 @@ mod tests {
     #[test]
     fn ratings_are_those_of_the_recommendation() {
         let table = [
-            // All default values: the recommendation itself says 93.2.
-            (Codec::G711, heard(0.0, 0.0, 1.0), 93.2),
-            // Idte 1.96, Idle 0.73.
-            (Codec::G711, heard(100.0, 0.0, 1.0), 90.7),
-            // Idte 3.57, Idle 0.94, Idd 3.04.
-            (Codec::G711, heard(200.0, 0.0, 1.0), 85.8),
-            // 95 · 1 / (1 + 4.3) = 17.92.
-            (Codec::G711_PLAIN, heard(0.0, 0.01, 1.0), 75.3),
-            // 95 · 5 / (5 + 25.1) = 15.78.
-            (Codec::G711, heard(0.0, 0.05, 1.0), 77.4),
-            // 95 · 5 / (5 / 2 + 25.1) = 17.21.
-            (Codec::G711, heard(0.0, 0.05, 2.0), 76.0),
-            // 11 + 84 · 2 / (2 + 19) = 19.
-            (Codec::G729A, heard(0.0, 0.02, 1.0), 74.2),
+            (Codec::G711, heard(0.0, 0.0, 1.0), 93.2, "all default values: as the recommendation itself says"),
+            (Codec::G711, heard(100.0, 0.0, 1.0), 90.7, "Idte 1.96, Idle 0.73"),
+            (Codec::G711, heard(200.0, 0.0, 1.0), 85.8, "Idte 3.57, Idle 0.94, Idd 3.04"),
+            (Codec::G711_PLAIN, heard(0.0, 0.01, 1.0), 75.3, "95 · 1 / (1 + 4.3) = 17.92"),
+            (Codec::G711, heard(0.0, 0.05, 1.0), 77.4, "95 · 5 / (5 + 25.1) = 15.78"),
+            (Codec::G711, heard(0.0, 0.05, 2.0), 76.0, "95 · 5 / (5 / 2 + 25.1) = 17.21"),
+            (Codec::G729A, heard(0.0, 0.02, 1.0), 74.2, "11 + 84 · 2 / (2 + 19) = 19"),
         ];
-        for (codec, heard, expected) in table {
+        for (codec, heard, expected, why) in table {
             let rating = heard.rating(codec);
-            assert!((rating - expected).abs() < 0.06, "{heard:?}: {rating}, not {expected}");
+            assert!((rating - expected).abs() < 0.06, "{heard:?}: {rating}, not {expected}: {why}");
         }
     }
 
     /// Table B.1 of the recommendation, which rounds up by less than a hundredth.
     #[test]
-    fn scores_are_those_of_the_recommendation() {
+    fn scores_are_those_of_the_recommendation_within_one_and_four_and_a_half() {
         // At no delay and Ie alone, R is 93.21 less Ie.
         let table = [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)];
+        let score = |impairment| heard(0.0, 0.0, 1.0).mos(Codec { impairment, ..Codec::G711 });
         for (rating, expected) in table {
-            let codec = Codec { impairment: heard(0.0, 0.0, 1.0).rating(Codec::G711) - rating, ..Codec::G711 };
-            let score = heard(0.0, 0.0, 1.0).mos(codec);
+            let score = score(heard(0.0, 0.0, 1.0).rating(Codec::G711) - rating);
             assert!((score - expected).abs() < 0.01, "R {rating}: {score}, not {expected}");
         }
-    }
-
-    #[test]
-    fn a_score_stays_within_one_and_four_and_a_half() {
-        assert_eq!(heard(3000.0, 1.0, 1.0).mos(Codec::G711_PLAIN), 1.0);
-        let best = Codec { impairment: -50.0, ..Codec::G711 };
-        assert_eq!(heard(0.0, 0.0, 1.0).mos(best), 4.5);
         // R 3: the formula alone would give 0.99.
-        let poor = Codec { impairment: 90.2, ..Codec::G711 };
-        assert_eq!(heard(0.0, 0.0, 1.0).mos(poor), 1.0);
+        assert_eq!((score(90.2), score(-50.0)), (1.0, 4.5));
+        assert_eq!(heard(3000.0, 1.0, 1.0).mos(Codec::G711_PLAIN), 1.0);
     }
 }

@@ -8,103 +8,107 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
-use hawser_wire::Namespace;
-use hawser_wire::traffic::StreamInfo;
+use hawser_wire::traffic::{StreamInfo, Timeline};
 use socket2::{SockRef, Socket};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{Congestion, Ground, LabError, Moment, Reliable};
-use crate::background::{Background, Stop};
+use super::{CONNECT_PATIENCE, Congestion, Findings, Ground, LabError, Moment, Reliable, When, millis};
+use crate::background::{Background, runtime};
 
 /// The head of a request: bytes of all of it, and bytes wanted.
 const HEAD_BYTES: u64 = 2 * size_of::<u64>() as u64;
 /// Bytes written or read at once.
 static CHUNK: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Where requests go, and what the kernels knew of streams that are over, at either end. Starts without any; shared.
+/// Where requests go, and what came of them. Shared by both ends.
 #[derive(Clone)]
 pub(super) struct Target {
-    pub(super) kind: Reliable,
-    pub(super) address: SocketAddr,
-    streams: Arc<Mutex<Vec<StreamInfo>>>,
+    kind: Reliable,
+    address: SocketAddr,
+    came: Arc<Mutex<Came>>,
+}
+
+/// Bytes of answers over time, how long each answer took, in milliseconds, and what the kernels knew of streams that
+/// are over.
+struct Came {
+    line: Timeline,
+    took_ms: Vec<f64>,
+    streams: Vec<StreamInfo>,
+}
+
+impl Target {
+    /// Asks over a stream, or over a fresh one: gives it, and how long that took, in milliseconds.
+    pub(super) async fn ask(&self, stream: Option<Counted>, request: u64, answer: u64) -> io::Result<(Counted, f64)> {
+        let begin = Moment::now();
+        let mut stream = if let Some(stream) = stream { stream } else { Counted::dial(self).await? };
+        stream.ask(request, answer).await?;
+        let took = millis(Moment::now() - begin);
+        lock(&self.came).took_ms.push(took);
+        Ok((stream, took))
+    }
 }
 
 /// A server that answers. Ended on drop; one owner.
 pub(super) struct Answers {
-    pub(super) target: Target,
+    target: Target,
     serving: Background<()>,
 }
 
 impl Answers {
     /// Step 1.
-    pub(super) fn start(ground: &Ground, congestion: Congestion) -> Result<Self, LabError> {
+    pub(super) fn start(ground: Ground<'_>, congestion: Congestion) -> Result<Self, LabError> {
         let kind = ground.kind(congestion);
         let starting = |error| LabError::system("start a server that answers", error);
         let listener = ground.server.run(|| kind.listen((ground.ends.server, 0).into()))?.map_err(starting)?;
         let port = listener.local_addr().map_err(starting)?.as_socket().map_or(0, |address| address.port());
-        let target = Target { kind, address: SocketAddr::new(ground.ends.server, port), streams: Arc::default() };
+        let came = Came { line: Timeline::new(Moment::now()), took_ms: Vec::new(), streams: Vec::new() };
+        let address = SocketAddr::new(ground.ends.server, port);
+        let target = Target { kind, address, came: Arc::new(Mutex::new(came)) };
         let own = target.clone();
-        let serving = serving(&ground.server, "answers", move |stop| async move {
-            tokio::select! {
-                ended = serve(listener, own) => ended,
-                () = stop.told() => Ok(()),
-            }
+        let serving = Background::start(ground.server, "answers", move |stop| {
+            runtime()?.block_on(async move {
+                tokio::select! {
+                    ended = serve(listener, own) => ended,
+                    () = stop.told() => Ok(()),
+                }
+            })
         })?;
         Ok(Self { target, serving })
     }
 
-    /// Ends it: what was known of all streams.
-    pub(super) fn end(self) -> Result<Vec<StreamInfo>, LabError> {
+    /// A stream to it, from the calling thread's namespace.
+    pub(super) fn connect(&self) -> io::Result<Socket> {
+        self.target.kind.connect(self.target.address, CONNECT_PATIENCE)
+    }
+
+    /// Step 3, to its end: what the client's side tells, how long each answer took, in milliseconds, and the figures of
+    /// all streams together.
+    pub(super) fn asked<T: Send>(
+        self,
+        ground: Ground<'_>,
+        when: When,
+        side: impl AsyncFnOnce(Target) -> io::Result<T> + Send,
+    ) -> Result<(T, Vec<f64>, Findings), LabError> {
+        lock(&self.target.came).line = Timeline::new(when.start);
+        let target = self.target.clone();
+        let told = ground.client.run(|| runtime()?.block_on(side(target)))?;
+        let told = told.map_err(|error| LabError::system("run the client's side", error))?;
         self.serving.finish().map_err(|error| LabError::system("answer requests", error))?;
-        Ok(std::mem::take(&mut *lock(&self.target.streams)))
+        let mut came = lock(&self.target.came);
+        let mut found = Findings::default();
+        found.put_goodput(&came.line, when);
+        found.put_streams(ground.socket, &came.streams, &came.streams);
+        Ok((told, std::mem::take(&mut came.took_ms), found))
     }
 }
 
 /// What is behind a lock, whoever panicked with it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A server's side: asynchronous work until its owner wants no more of it.
-pub(super) fn serving<T, F>(
-    namespace: &Namespace,
-    name: &str,
-    work: impl FnOnce(Stop) -> F + Send + 'static,
-) -> Result<Background<T>, LabError>
-where
-    T: Send + 'static,
-    F: Future<Output = io::Result<T>>,
-{
-    Background::start(namespace, name, move |stop| runtime()?.block_on(work(stop)))
-}
-
-fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
-
-/// Step 3: a thread in a namespace for asynchronous work, with a runtime of its own.
-pub(super) fn side<T, F>(
-    namespace: &Namespace,
-    name: &str,
-    work: impl FnOnce() -> F + Send + 'static,
-) -> Result<JoinHandle<io::Result<T>>, LabError>
-where
-    T: Send + 'static,
-    F: Future<Output = io::Result<T>>,
-{
-    Ok(namespace.spawn_thread(name, move || runtime()?.block_on(work()))?)
-}
-
-/// Waits for a side's end.
-pub(super) fn join<T>(name: &str, thread: JoinHandle<io::Result<T>>) -> Result<T, LabError> {
-    let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    ended.map_err(|error| LabError::system(format!("run the {name}'s side"), error))
 }
 
 /// Sleeps until a moment, to the millisecond.
@@ -148,16 +152,16 @@ async fn answer(mut counted: Counted) -> io::Result<()> {
 
 async fn send(stream: &mut TcpStream, mut left: u64) -> io::Result<()> {
     while left > 0 {
-        left -= stream.write(&CHUNK[..at_once(left)]).await? as u64;
+        left -= stream.write(chunk(left)).await? as u64;
     }
     Ok(())
 }
 
 /// Tells of each part how long it is.
 async fn receive(stream: &mut TcpStream, mut left: u64, mut got: impl FnMut(u64)) -> io::Result<()> {
-    let mut bytes = vec![0; at_once(left)];
+    let mut bytes = chunk(left).to_vec();
     while left > 0 {
-        let length = stream.read(&mut bytes[..at_once(left)]).await?;
+        let length = stream.read(&mut bytes[..chunk(left).len()]).await?;
         if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -167,8 +171,9 @@ async fn receive(stream: &mut TcpStream, mut left: u64, mut got: impl FnMut(u64)
     Ok(())
 }
 
-fn at_once(left: u64) -> usize {
-    CHUNK.len().min(usize::try_from(left).unwrap_or(usize::MAX))
+/// What is written or read at once where this many bytes are left.
+pub(super) fn chunk(left: u64) -> &'static [u8] {
+    &CHUNK[..CHUNK.len().min(usize::try_from(left).unwrap_or(usize::MAX))]
 }
 
 /// A stream whose kernel is asked when it ends, however it does. One owner.
@@ -187,34 +192,30 @@ impl Counted {
 
     /// Connects, in the calling thread's namespace.
     pub(super) async fn dial(target: &Target) -> io::Result<Self> {
-        Ok(Self { stream: dial(target).await?, target: target.clone() })
+        let socket = target.kind.socket(target.address)?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        let stream = TcpSocket::from_std_stream(socket.into()).connect(target.address).await?;
+        target.kind.check(&SockRef::from(&stream))?;
+        Ok(Self { stream, target: target.clone() })
     }
-}
 
-/// Step 2, at the client: asks, and tells of each part of the answer how long it is.
-pub(super) async fn ask(stream: &mut TcpStream, request: u64, answer: u64, got: impl FnMut(u64)) -> io::Result<()> {
-    let whole = request.max(HEAD_BYTES);
-    stream.write_u64(whole).await?;
-    stream.write_u64(answer).await?;
-    send(stream, whole - HEAD_BYTES).await?;
-    receive(stream, answer, got).await
+    /// Step 2, at the client: asks, and notes each part of the answer as it comes.
+    async fn ask(&mut self, request: u64, answer: u64) -> io::Result<()> {
+        let whole = request.max(HEAD_BYTES);
+        self.stream.write_u64(whole).await?;
+        self.stream.write_u64(answer).await?;
+        send(&mut self.stream, whole - HEAD_BYTES).await?;
+        let note = |bytes| lock(&self.target.came).line.add(Moment::now(), bytes);
+        receive(&mut self.stream, answer, note).await
+    }
 }
 
 impl Drop for Counted {
     /// Step 4. A stream that the kernel knows nothing of any more is not counted.
     fn drop(&mut self) {
         if let Ok(info) = StreamInfo::of(&self.stream, self.target.kind.stack) {
-            lock(&self.target.streams).push(info);
+            lock(&self.target.came).streams.push(info);
         }
     }
-}
-
-/// A connected stream.
-pub(super) async fn dial(target: &Target) -> io::Result<TcpStream> {
-    let socket = target.kind.socket(target.address)?;
-    socket.set_nonblocking(true)?;
-    socket.set_tcp_nodelay(true)?;
-    let stream = TcpSocket::from_std_stream(socket.into()).connect(target.address).await?;
-    target.kind.check(&SockRef::from(&stream))?;
-    Ok(stream)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hawser_wire::traffic::{PingReport, Sample, StreamInfo, Timeline};
 
-use super::{Findings, Moment, Stack};
+use super::{Findings, Stack, When};
 use crate::experiment::Line;
 
 /// Steps of lines, and of the fine one, from which recovery times are told.
@@ -13,26 +13,13 @@ const FINE_STEP: Duration = Duration::from_millis(10);
 /// Which percentile stands beside a median.
 pub(super) const HIGH: f64 = 99.0;
 
-/// A workload's time. Plain data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) start: Moment,
-    pub(super) duration: Duration,
-}
-
-impl Span {
-    pub(super) fn end(self) -> Moment {
-        self.start + self.duration
-    }
-}
-
 impl Findings {
-    pub(super) fn put(&mut self, name: impl Into<String>, value: f64) {
+    pub(crate) fn put(&mut self, name: impl Into<String>, value: f64) {
         self.metrics.insert(name.into(), value);
     }
 
     /// A figure, where there is one.
-    fn put_some(&mut self, name: &str, value: Option<f64>) {
+    pub(crate) fn put_some(&mut self, name: &str, value: Option<f64>) {
         self.metrics.extend(value.map(|value| (name.to_owned(), value)));
     }
 
@@ -42,29 +29,29 @@ impl Findings {
     }
 
     /// A figure over time, of no link.
-    pub(super) fn put_line(&mut self, name: impl Into<String>, step_s: f64, values: Vec<f64>) {
+    pub(crate) fn put_line(&mut self, name: impl Into<String>, step_s: f64, values: Vec<f64>) {
         self.lines.push(Line { name: name.into(), link: None, step_s, values });
     }
 
     /// Rates over whole steps; a step at the end that is not whole is left out.
-    fn put_rates(&mut self, name: &str, got: &Timeline, span: Span, step: Duration) {
-        let steps = u32::try_from(span.duration.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
-        let at = |index: u32| span.start + step * index;
+    fn put_rates(&mut self, name: &str, got: &Timeline, when: When, step: Duration) {
+        let steps = u32::try_from(when.duration.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
+        let at = |index: u32| when.start + step * index;
         let values = (0..steps).map(|index| got.mbps_between(at(index), at(index + 1))).collect();
         self.put_line(name, step.as_secs_f64(), values);
     }
 
     /// Goodput and its line, under a name of its own.
-    pub(super) fn put_rate(&mut self, name: &str, got: &Timeline, span: Span) {
-        self.put(name, got.mbps_between(span.start, span.end()));
-        self.put_rates(name, got, span, STEP);
+    pub(super) fn put_rate(&mut self, name: &str, got: &Timeline, when: When) {
+        self.put(name, got.mbps_between(when.start, when.end()));
+        self.put_rates(name, got, when, STEP);
     }
 
     /// What all bytes together amount to: goodput, its lines, and the longest gap.
-    pub(super) fn put_goodput(&mut self, got: &Timeline, span: Span) {
-        self.put_rate("goodput_mbps", got, span);
-        self.put_rates("goodput_fine_mbps", got, span, FINE_STEP);
-        self.put("longest_gap_ms", got.longest_gap(span.start, span.end()).as_secs_f64() * 1e3);
+    pub(super) fn put_goodput(&mut self, got: &Timeline, when: When) {
+        self.put_rate("goodput_mbps", got, when);
+        self.put_rates("goodput_fine_mbps", got, when, FINE_STEP);
+        self.put("longest_gap_ms", millis(got.longest_gap(when.start, when.end())));
     }
 
     /// Samples under a name; their median as a figure. None without any.
@@ -82,18 +69,18 @@ impl Findings {
     }
 
     /// What a ping told. One that nobody answered has no times.
-    pub(super) fn put_ping(&mut self, report: &PingReport, span: Span, after: Duration) {
-        let counted = report.echoes.iter().filter(|echo| echo.sent >= span.start + after);
-        let counted: Vec<f64> = counted.map(|echo| echo.round_trip.as_secs_f64() * 1e3).collect();
+    pub(super) fn put_ping(&mut self, report: &PingReport, when: When) {
+        let counted = report.echoes.iter().filter(|echo| echo.sent >= when.start + when.after);
+        let counted: Vec<f64> = counted.map(|echo| millis(echo.round_trip)).collect();
         let times = Sample::from_iter(counted.iter().copied());
         self.put_some("rtt_ms", times.median());
         self.put_some("rtt_p99_ms", times.percentile(HIGH));
         self.put("ping_loss_percent", 100.0 * ratio(report.lost(), report.sent.len()));
         let step = |time: Duration| usize::try_from(time.as_nanos() / FINE_STEP.as_nanos()).unwrap_or(usize::MAX);
-        let mut values = vec![0.0; step(span.duration)];
+        let mut values = vec![0.0; step(when.duration)];
         let echoes = report.echoes.iter().map(|echo| (echo.sent, -1.0));
         for (sent, count) in report.sent.iter().map(|&sent| (sent, 1.0)).chain(echoes) {
-            values.get_mut(step(sent.since(span.start))).into_iter().for_each(|lost| *lost += count);
+            values.get_mut(step(sent.since(when.start))).into_iter().for_each(|lost| *lost += count);
         }
         self.put_line("ping_lost_fine", FINE_STEP.as_secs_f64(), values);
         self.samples.insert("round_trip_ms".to_owned(), counted);
@@ -126,6 +113,11 @@ pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
+/// A time in milliseconds.
+pub(crate) fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 /// A part of a whole; nothing of nothing is nothing.
 pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
@@ -133,6 +125,8 @@ pub(super) fn ratio(part: usize, whole: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use hawser_wire::Moment;
+
     use super::*;
 
     #[test]
@@ -153,13 +147,13 @@ mod tests {
     #[test]
     fn goodput_counts_what_came_in_the_span_and_its_line_has_every_whole_step() {
         let start = Moment::from_nanos(1_000_000_000);
-        let span = Span { start, duration: Duration::from_millis(1200) };
+        let when = When { start, duration: Duration::from_millis(1200), after: Duration::ZERO };
         let mut got = Timeline::new(start);
         for (at, bytes) in [(100, 62_500), (700, 125_000), (1300, 1_000_000)] {
             got.add(start + Duration::from_millis(at), bytes);
         }
         let mut found = Findings::default();
-        found.put_goodput(&got, span);
+        found.put_goodput(&got, when);
         assert!((found.metrics["goodput_mbps"] - 1.25).abs() < 1e-9, "{found:?}");
         assert!((found.metrics["longest_gap_ms"] - 599.0).abs() < 1e-6, "{found:?}");
         assert_eq!((found.lines[0].step_s, &*found.lines[0].values), (0.5, &[1.0, 2.0][..]));

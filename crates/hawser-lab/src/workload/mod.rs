@@ -15,9 +15,7 @@ mod figures;
 mod http3;
 mod iperf3;
 mod packets;
-mod ping;
 mod request;
-mod subflows;
 mod voip;
 mod web;
 
@@ -26,13 +24,12 @@ use std::time::Duration;
 use hawser_wire::traffic::{Congestion, Reliable, Stack, Towards};
 use hawser_wire::{Moment, Namespace};
 
-use self::figures::Span;
-pub(crate) use self::figures::jain;
+pub(crate) use self::figures::{jain, millis};
 use crate::error::LabError;
 use crate::experiment::Findings;
 use crate::options::Options;
 use crate::scenario::WorkloadPlan;
-use crate::stage::Ends;
+use crate::stage::{Bystander, Ends};
 
 /// What [`make`] knows.
 pub const KINDS: [&str; 9] = ["bulk", "request", "voip", "web", "http3", "connect", "packets", "ping", "iperf3"];
@@ -40,68 +37,64 @@ pub const KINDS: [&str; 9] = ["bulk", "request", "voip", "web", "http3", "connec
 const CONNECT_PATIENCE: Duration = Duration::from_secs(8);
 
 /// In which directions bytes go.
-type Ways = &'static [Towards];
-const UP: Ways = &[Towards::Server];
-const DOWN: Ways = &[Towards::Client];
-const BOTH: Ways = &[Towards::Server, Towards::Client];
+pub(crate) type Ways = &'static [Towards];
+pub(crate) const DOWN: Ways = &[Towards::Client];
+pub(crate) const BOTH: Ways = &[Towards::Server, Towards::Client];
 /// And what options call them.
-const WAYS: [(&str, Ways); 3] = [("up", UP), ("down", DOWN), ("both", BOTH)];
+const WAYS: [(&str, Ways); 3] = [("up", &[Towards::Server]), ("down", DOWN), ("both", BOTH)];
 
-/// Where and how a workload runs. Plain data.
-#[derive(Clone, Debug)]
-pub struct Ground {
+/// Between whom a workload runs. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'g> {
     /// Where the client runs.
-    pub client: Namespace,
+    pub client: &'g Namespace,
     /// Where the server runs.
-    pub server: Namespace,
+    pub server: &'g Namespace,
     /// At which addresses they reach each other.
     pub ends: Ends,
     /// What reliable streams are made of.
     pub socket: Stack,
     /// Hosts whose own plain traffic may compete with the client's.
-    pub bystanders: Vec<Beside>,
-    /// How long to run.
+    pub bystanders: &'g [Bystander],
+}
+
+/// When a workload runs. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    /// Its start: now, or a little later. Times in findings are seconds after it.
+    pub start: Moment,
+    /// How long it runs.
     pub duration: Duration,
-    /// Of whatever is random.
-    pub seed: u64,
+    /// How much of its begin does not count.
+    pub after: Duration,
 }
 
-/// A host beside the client. Plain data.
-#[derive(Clone, Debug)]
-pub struct Beside {
-    /// What the scenario calls it.
-    pub name: String,
-    /// Where it runs.
-    pub host: Namespace,
-    /// At which addresses it and the server reach each other.
-    pub ends: Ends,
+impl When {
+    fn end(self) -> Moment {
+        self.start + self.duration
+    }
 }
 
-/// Traffic, ready to run. Once; one owner.
-pub trait Workload: Send {
+/// Traffic, ready to run once: gives what was found, or an error where it broke in a way that is no finding.
+pub type Ready<'g> = Box<dyn FnOnce(When) -> Result<Findings, LabError> + Send + 'g>;
+
+/// Traffic, as a scenario plans it.
+pub trait Workload {
     /// Sets up what takes time (listening, connecting) in both namespaces; nothing is measured yet.
     ///
     /// # Errors
     /// Where a socket or program cannot be had.
-    fn prepare(&mut self, _ground: &Ground) -> Result<(), LabError> {
-        Ok(())
-    }
-
-    /// Runs from `start` (now, or a little later) for the ground's duration, and returns what was found.
-    /// Times in the findings are seconds after `start`.
-    ///
-    /// # Errors
-    /// Where the traffic broke in a way that is no finding.
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError>;
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError>;
 }
 
 /// Step 1.
 ///
 /// # Errors
-/// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
+/// [`LabError::Refused`] for a kind or an option that there is not, or a value that means nothing: with what exists.
 pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
     let mut options = Options::of_workload(plan);
-    let after = options.time("after")?;
+    // Who runs it asks for it: `after`, below.
+    options.time("after")?;
     let workload: Box<dyn Workload> = match plan.kind.as_str() {
         "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
         "request" => Box::new(request::Request::parse(&mut options)?),
@@ -110,11 +103,11 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         "http3" => Box::new(http3::Http3::parse(&mut options)?),
         "connect" => Box::new(connect::Connect::parse(&mut options)?),
         "packets" => Box::new(packets::Packets::parse(&mut options)?),
-        "ping" => Box::new(ping::Ping::parse(after, &mut options)?),
+        "ping" => Box::new(beside::Ping::parse(&mut options)?),
         "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
-    let workload = beside::Accompanied::parse(workload, after, &mut options)?;
+    let workload = beside::Accompanied::parse(workload, &mut options)?;
     options.finish()?;
     Ok(Box::new(workload))
 }
@@ -127,9 +120,16 @@ pub fn after(plan: &WorkloadPlan) -> Result<Duration, LabError> {
     Options::of_workload(plan).time("after").map(Option::unwrap_or_default)
 }
 
-impl Ground {
+/// In which directions most goes, by a workload's options; both where they do not say.
+pub(crate) fn ways(options: &toml::Table) -> Ways {
+    // The load beside a workload moves more than it.
+    let said = options.get("load").or(options.get("direction")).and_then(toml::Value::as_str);
+    WAYS.iter().find(|(name, _)| said == Some(*name)).map_or(BOTH, |(_, ways)| *ways)
+}
+
+impl Ground<'_> {
     /// How its streams are made.
-    fn kind(&self, congestion: Congestion) -> Reliable {
+    fn kind(self, congestion: Congestion) -> Reliable {
         Reliable { stack: self.socket, congestion }
     }
 }
@@ -141,9 +141,12 @@ impl Options {
     }
 }
 
-/// A workload that is run without being prepared.
-fn unprepared(kind: &str) -> LabError {
-    LabError::Workload { workload: kind.to_owned(), fault: "it was not prepared".to_owned() }
+/// What the goodput of a direction is called, where both are told apart.
+const fn goodput(towards: Towards) -> &'static str {
+    match towards {
+        Towards::Server => "goodput_up_mbps",
+        Towards::Client => "goodput_down_mbps",
+    }
 }
 
 #[cfg(test)]

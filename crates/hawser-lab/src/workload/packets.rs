@@ -8,7 +8,7 @@ use std::time::Duration;
 use hawser_wire::Rate;
 use hawser_wire::traffic::UdpFlow;
 
-use super::{Findings, Ground, LabError, Moment, Options, Workload};
+use super::{Findings, Ground, LabError, Options, Ready, When, Workload};
 
 /// UDP payload unless told, in bytes.
 const PAYLOAD: u64 = 100;
@@ -24,9 +24,7 @@ const MOST_LOST: f64 = 0.01;
 const LEAST_SENT: f64 = 0.9;
 /// Where datagrams arrive.
 const PORT: u16 = 5002;
-const BYTE_BITS: f64 = 8.0;
 
-/// Packets. Starts idle; one owner.
 pub(super) struct Packets {
     payload: usize,
 }
@@ -39,8 +37,8 @@ impl Packets {
 
     /// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as
     /// much.
-    fn trial(&self, ground: &Ground, kpps: f64) -> Result<Option<f64>, LabError> {
-        let bits = (self.payload + super::voip::ip_and_udp(ground)) as f64 * BYTE_BITS;
+    fn trial(&self, ground: Ground<'_>, kpps: f64) -> Result<Option<f64>, LabError> {
+        let bits = (self.payload + super::voip::ip_and_udp(ground)) as f64 * 8.0;
         let flow = UdpFlow {
             from: ground.client.clone(),
             to: ground.server.clone(),
@@ -59,12 +57,12 @@ impl Packets {
 
 impl Workload for Packets {
     /// Steps 1 and 2.
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        start.sleep_until();
-        let best = most(|kpps| self.trial(ground, kpps))?;
-        let mut found = Findings::default();
-        found.put("most_kpps", best);
-        Ok(found)
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+        Ok(Box::new(move |when: When| {
+            when.start.sleep_until();
+            let best = most(|kpps| self.trial(ground, kpps))?;
+            Ok(Findings::named([("most_kpps", best)]))
+        }))
     }
 }
 

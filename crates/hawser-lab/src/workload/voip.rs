@@ -15,7 +15,7 @@ use hawser_wire::traffic::{Arrival, Duplex, ReadyDuplex, RunningDuplex, Timeline
 
 use super::emodel::{Codec, Heard};
 use super::figures::{HIGH, ratio};
-use super::{BOTH, Findings, Ground, LabError, Moment, Options, Span, Towards, WAYS, Ways, Workload};
+use super::{BOTH, Findings, Ground, LabError, Options, Ready, Towards, WAYS, Ways, When, Workload, millis};
 
 /// From one packet of a call to the next. Source: RFC 3551, section 4.2.
 const FRAME: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How much each packet moves the jitter: 1/16. Source: RFC 3550, section 6.4.1.
 const JITTER_GAIN: f64 = 1.0 / 16.0;
 
-/// A call. Starts unconnected; one owner.
+/// A call.
 pub(super) struct Voip {
     codec: Codec,
     rate: Option<Rate>,
@@ -38,7 +38,6 @@ pub(super) struct Voip {
     buffer: Duration,
     ways: Ways,
     calls: usize,
-    ready: Vec<ReadyDuplex>,
 }
 
 /// What a listener got: figures by name. Where nothing came, nothing has a delay.
@@ -54,11 +53,10 @@ impl Voip {
             buffer: options.time("buffer")?.unwrap_or(BUFFER),
             ways: options.choice("direction", &WAYS, BOTH)?,
             calls: options.count("calls", 1, 1)?,
-            ready: Vec::new(),
         })
     }
 
-    fn duplex(&self, ground: &Ground) -> Duplex {
+    fn duplex(&self, ground: Ground<'_>) -> Duplex {
         let payload = match (self.packet, self.rate) {
             (Some(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
             (None, Some(_)) => PAYLOAD,
@@ -81,102 +79,86 @@ impl Voip {
 }
 
 impl Workload for Voip {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+    /// Step 1; then the others.
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
         let plan = self.duplex(ground);
-        self.ready = (0..self.calls).map(|_| plan.prepare()).collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        let span = Span { start, duration: ground.duration };
-        if self.ready.is_empty() {
-            return Err(super::unprepared("voip"));
-        }
-        let frame = self.duplex(ground).interval;
-        let calls = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
-        // Nobody calls in step with others.
-        let begin = |(number, ready): (u32, ReadyDuplex)| ready.start(start + frame * number / calls, ground.duration);
-        let running = (0..).zip(self.ready.drain(..)).map(begin).collect::<Result<Vec<_>, _>>()?;
-        let reports = running.into_iter().map(RunningDuplex::finish).collect::<Result<Vec<_>, _>>()?;
-        let (up, down): (Vec<_>, Vec<_>) = reports.into_iter().map(|report| (report.up, report.down)).unzip();
-        let mut found = Findings::default();
-        let mut got = Timeline::new(start);
-        let (mut delays, mut twice) = (Vec::new(), 0);
-        let mut qualities = Vec::new();
-        for (way, reports) in [("up", up), ("down", down)] {
-            let spoken: Vec<_> = reports.into_iter().filter(|report| report.sent > 0).collect();
-            let judge = |report| quality(report, self.codec, frame, self.buffer);
-            let mean = mean(&spoken.iter().map(judge).collect::<Vec<_>>());
-            put(&mut found, &format!("{way}_"), &mean);
-            qualities.push(mean);
-            for report in spoken {
-                delays.extend(report.arrivals.iter().map(delay_ms));
-                twice += report.duplicates();
-                let payload = report.packet_bytes - ip_and_udp(ground) as u64;
-                report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
+        let (frame, headers) = (plan.interval, ip_and_udp(ground) as u64);
+        let calls = (0..self.calls).map(|_| plan.prepare()).collect::<Result<Vec<_>, _>>()?;
+        let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        Ok(Box::new(move |when: When| {
+            // Nobody calls in step with others.
+            let begin =
+                |(number, call): (u32, ReadyDuplex)| call.start(when.start + frame * number / count, when.duration);
+            let running = (0..).zip(calls).map(begin).collect::<Result<Vec<_>, _>>()?;
+            let reports = running.into_iter().map(RunningDuplex::finish).collect::<Result<Vec<_>, _>>()?;
+            let (up, down): (Vec<_>, Vec<_>) = reports.into_iter().map(|report| (report.up, report.down)).unzip();
+            let (mut found, mut got) = (Findings::default(), Timeline::new(when.start));
+            let (mut delays, mut twice, mut whole) = (Vec::new(), 0, Quality::new());
+            for (way, reports) in [("up", up), ("down", down)] {
+                let spoken: Vec<_> = reports.into_iter().filter(|report| report.sent > 0).collect();
+                let judge = |report| quality(report, self.codec, frame, self.buffer);
+                let mean = mean(&spoken.iter().map(judge).collect::<Vec<_>>());
+                found.metrics.extend(mean.iter().map(|(name, value)| (format!("{way}_{name}"), *value)));
+                whole = worse(whole, mean);
+                for report in spoken {
+                    delays.extend(report.arrivals.iter().map(delay_ms));
+                    twice += report.duplicates();
+                    let payload = report.packet_bytes - headers;
+                    report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
+                }
             }
-        }
-        put(&mut found, "", &worse(&qualities));
-        found.put_goodput(&got, span);
-        found.put("duplicates", twice as f64);
-        found.samples.insert("delay_ms".to_owned(), delays);
-        Ok(found)
+            found.add(Findings::named(whole));
+            found.put_goodput(&got, when);
+            found.put("duplicates", twice as f64);
+            found.samples.insert("delay_ms".to_owned(), delays);
+            Ok(found)
+        }))
     }
 }
 
 /// Sources: RFC 791, RFC 8200, RFC 768.
-pub(super) fn ip_and_udp(ground: &Ground) -> usize {
+pub(super) fn ip_and_udp(ground: Ground<'_>) -> usize {
     if ground.ends.server.is_ipv4() { 28 } else { 48 }
-}
-
-fn put(found: &mut Findings, prefix: &str, quality: &Quality) {
-    found.metrics.extend(quality.iter().map(|(name, value)| (format!("{prefix}{name}"), *value)));
-}
-
-/// Step 4: the worse of each.
-fn worse(ways: &[Quality]) -> Quality {
-    let worst = |name: &str| if name == "mos" { f64::min } else { f64::max };
-    merged(ways, |name, values| values.iter().copied().reduce(worst(name)).unwrap_or_default())
 }
 
 /// Step 4: of calls one way.
 fn mean(calls: &[Quality]) -> Quality {
-    merged(calls, |_, values| values.iter().sum::<f64>() * ratio(1, values.len()))
-}
-
-/// Each figure of several, made one.
-fn merged(all: &[Quality], merge: impl Fn(&'static str, &[f64]) -> f64) -> Quality {
     let mut figures: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for (&name, &value) in all.iter().flatten() {
+    for (&name, &value) in calls.iter().flatten() {
         figures.entry(name).or_default().push(value);
     }
-    figures.into_iter().map(|(name, values)| (name, merge(name, &values))).collect()
+    figures.into_iter().map(|(name, values)| (name, values.iter().sum::<f64>() * ratio(1, values.len()))).collect()
+}
+
+/// Step 4: the worse of each.
+fn worse(mut one: Quality, other: Quality) -> Quality {
+    for (name, value) in other {
+        let worst = if name == "mos" { f64::min } else { f64::max };
+        one.entry(name).and_modify(|figure| *figure = worst(*figure, value)).or_insert(value);
+    }
+    one
 }
 
 /// Steps 2 and 3.
 fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) -> Quality {
-    let sent = usize::try_from(report.sent).unwrap_or(usize::MAX);
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let (sent, lost) = (count(report.sent), count(report.lost()));
     let delays = report.delays();
     let fastest = delays.min().unwrap_or_default();
-    let patience = fastest + ms(buffer);
-    let (mut arrived, mut played) = (vec![false; sent], vec![false; sent]);
-    for arrival in &report.arrivals {
-        let number = usize::try_from(arrival.number).unwrap_or(usize::MAX);
-        if let Some(slot) = arrived.get_mut(number) {
-            *slot = true;
-            played[number] |= delay_ms(arrival) <= patience;
-        }
+    let patience = fastest + millis(buffer);
+    let mut played = vec![false; sent];
+    for arrival in report.arrivals.iter().filter(|arrival| delay_ms(arrival) <= patience) {
+        played.get_mut(count(arrival.number)).into_iter().for_each(|is_played| *is_played = true);
     }
-    let count = |slots: &[bool]| slots.iter().filter(|&&there| there).count();
-    let (lost, late) = (sent - count(&arrived), count(&arrived) - count(&played));
+    let missed = played.iter().filter(|&&is_played| !is_played).count();
     let mut quality = Quality::from([
         ("loss_percent", 100.0 * ratio(lost, sent)),
-        ("late_percent", 100.0 * ratio(late, sent)),
-        ("missed_percent", 100.0 * ratio(lost + late, sent)),
+        ("late_percent", 100.0 * ratio(missed - lost, sent)),
+        ("missed_percent", 100.0 * ratio(missed, sent)),
         ("mos", 1.0),
     ]);
     if let Some((median, high)) = delays.median().zip(delays.percentile(HIGH)) {
-        let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
+        let heard = Heard { delay_ms: patience + millis(frame), loss: ratio(missed, sent), burst: burst(&played) };
         quality.extend([
             ("mos", heard.mos(codec)),
             ("jitter_ms", jitter(&report.arrivals)),
@@ -209,15 +191,13 @@ fn jitter(arrivals: &[Arrival]) -> f64 {
 }
 
 fn delay_ms(arrival: &Arrival) -> f64 {
-    ms(arrival.received - arrival.sent)
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+    millis(arrival.received - arrival.sent)
 }
 
 #[cfg(test)]
 mod tests {
+    use hawser_wire::Moment;
+
     use super::*;
 
     /// A packet every 20 ms, with these delays in ms; none is lost.
@@ -269,12 +249,11 @@ mod tests {
     #[test]
     fn a_call_of_which_nothing_arrives_has_the_lowest_score_and_no_delay() {
         let calls = [judged(&[None; 5]), judged(&[Some(10); 5])];
-        let [silent, worse, mean] = [mean(&calls[..1]), worse(&calls), mean(&calls)];
+        let [one, other] = calls.clone();
+        let [silent, worse, mean] = [mean(&calls[..1]), worse(one, other), mean(&calls)];
         assert_eq!((silent["mos"], silent["loss_percent"]), (1.0, 100.0));
         assert_eq!((worse["mos"], worse["delay_ms"]), (1.0, 10.0));
         assert_eq!((mean["loss_percent"], mean["delay_ms"]), (50.0, 10.0));
-        let mut found = Findings::default();
-        put(&mut found, "up_", &silent);
-        assert!(found.metrics.contains_key("up_mos") && !found.metrics.contains_key("up_delay_ms"), "{found:?}");
+        assert!(!silent.contains_key("delay_ms"), "{silent:?}");
     }
 }

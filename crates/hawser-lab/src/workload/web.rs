@@ -7,17 +7,15 @@
 //! 3. Every object has a stream of its own, as without keep-alive; with it a connection asks for one after the other.
 //! 4. Pages are loaded one after the other until time is up; the one under way then does not count.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use hawser_wire::traffic::Timeline;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, Counted, Target, ask, by, join, lock, side, until};
-use super::{Congestion, Findings, Ground, LabError, Moment, Options, Span, Workload};
+use super::exchange::{Answers, Target, by, lock, until};
+use super::{Congestion, Ground, LabError, Moment, Options, Ready, When, Workload, millis};
 
 /// A page unless told: 40 objects of 12 kB in the median, about 1 MB in all, as HTTP Archive's lighter half.
 const OBJECTS: usize = 40;
@@ -34,30 +32,27 @@ const REQUEST_BYTES: u64 = 400;
 /// Which page, unless told.
 const PAGE: usize = 1;
 
-/// A page, loaded again and again. Starts without a server; one owner.
+/// A page, loaded again and again.
 pub(super) struct Web {
     objects: Vec<u64>,
     connections: usize,
     keep_alive: bool,
     congestion: Congestion,
-    ready: Option<Answers>,
 }
 
-/// Where pages are loaded from, and what is kept. Shared by the streams of a page.
-#[derive(Clone)]
-struct Browser {
-    target: Target,
-    connections: usize,
-    keep_alive: bool,
-    got: Arc<Mutex<Got>>,
-}
-
-/// What came. Starts empty.
-struct Got {
-    line: Timeline,
-    object_ms: Vec<f64>,
-    page_ms: Vec<f64>,
-    is_broken: bool,
+impl Workload for Web {
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+        let answers = Answers::start(ground, self.congestion)?;
+        Ok(Box::new(move |when: When| {
+            let browse = |target: Target| self.browse(target, when);
+            let ((page_ms, is_broken), object_ms, mut found) = answers.asked(ground, when, browse)?;
+            found.put("pages", page_ms.len() as f64);
+            found.put("broken_flows", f64::from(is_broken));
+            found.put_samples("page_ms", page_ms);
+            found.put_samples_and_high("object", object_ms);
+            Ok(found)
+        }))
+    }
 }
 
 impl Web {
@@ -71,8 +66,48 @@ impl Web {
             connections: options.count("connections", 1, CONNECTIONS)?,
             keep_alive: options.yes("keep-alive", false)?,
             congestion: options.congestion()?,
-            ready: None,
         })
+    }
+
+    /// Step 4: how long each page took, in milliseconds, and whether one broke, which is the last.
+    async fn browse(&self, target: Target, when: When) -> io::Result<(Vec<f64>, bool)> {
+        let mut page_ms = Vec::new();
+        let pages = async {
+            loop {
+                let begin = Moment::now();
+                if self.page(&target).await.is_err() {
+                    return;
+                }
+                page_ms.push(millis(Moment::now() - begin));
+            }
+        };
+        until(when.start).await;
+        let is_broken = by(when.end(), pages).await.is_some();
+        Ok((page_ms, is_broken))
+    }
+
+    /// Steps 1 and 3.
+    async fn page(&self, target: &Target) -> io::Result<()> {
+        let mut left = self.objects.clone().into_iter();
+        let (stream, _) = target.ask(None, REQUEST_BYTES, left.next().unwrap_or_default()).await?;
+        let left = Arc::new(Mutex::new(left));
+        let mut loading = JoinSet::new();
+        let keep_alive = self.keep_alive;
+        let mut kept = Some(stream).filter(|_| keep_alive);
+        for _ in 0..self.connections {
+            let (target, left, mut stream) = (target.clone(), Arc::clone(&left), kept.take());
+            loading.spawn(async move {
+                loop {
+                    let Some(size) = lock(&left).next() else { return io::Result::Ok(()) };
+                    let (used, _) = target.ask(stream.filter(|_| keep_alive), REQUEST_BYTES, size).await?;
+                    stream = Some(used);
+                }
+            });
+        }
+        while let Some(done) = loading.join_next().await {
+            done.map_err(io::Error::other)??;
+        }
+        Ok(())
     }
 }
 
@@ -87,98 +122,6 @@ fn sizes(count: usize, median: u64, spread: f64, page: u64) -> Vec<u64> {
         (median as f64 * (spread * normal).exp()).clamp(LEAST_BYTES, MOST_BYTES) as u64
     };
     (0..count).map(size).collect()
-}
-
-impl Workload for Web {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
-        self.ready = Some(Answers::start(ground, self.congestion)?);
-        Ok(())
-    }
-
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
-        let span = Span { start, duration: ground.duration };
-        let answers = self.ready.take().ok_or_else(|| super::unprepared("web"))?;
-        let line = Timeline::new(start);
-        let got = Got { line, object_ms: Vec::new(), page_ms: Vec::new(), is_broken: false };
-        let browser = Browser {
-            target: answers.target.clone(),
-            connections: self.connections,
-            keep_alive: self.keep_alive,
-            got: Arc::new(Mutex::new(got)),
-        };
-        let (objects, loading) = (self.objects.clone(), browser.clone());
-        let thread = side(&ground.client, "browser", move || async move {
-            until(span.start).await;
-            by(span.end(), loading.pages(&objects)).await;
-            Ok(())
-        })?;
-        join("client", thread)?;
-        let streams = answers.end()?;
-        let mut found = Findings::default();
-        let mut got = lock(&browser.got);
-        found.put_goodput(&got.line, span);
-        found.put("pages", got.page_ms.len() as f64);
-        found.put("broken_flows", f64::from(got.is_broken));
-        found.put_samples("page_ms", std::mem::take(&mut got.page_ms));
-        found.put_samples_and_high("object", std::mem::take(&mut got.object_ms));
-        found.put_streams(ground.socket, &streams, &streams);
-        Ok(found)
-    }
-}
-
-impl Browser {
-    /// Step 4. A page that breaks is the last.
-    async fn pages(&self, objects: &[u64]) {
-        loop {
-            let begin = Moment::now();
-            if self.page(objects).await.is_err() {
-                self.note(|got| got.is_broken = true);
-                return;
-            }
-            self.note(|got| got.page_ms.push((Moment::now() - begin).as_secs_f64() * 1e3));
-        }
-    }
-
-    /// Step 1.
-    async fn page(&self, objects: &[u64]) -> io::Result<()> {
-        let mut left: VecDeque<u64> = objects.iter().copied().collect();
-        let first = left.pop_front().unwrap_or_default();
-        let stream = self.load(None, first).await?;
-        let left = Arc::new(Mutex::new(left));
-        let mut loading = JoinSet::new();
-        let mut kept = Some(stream).filter(|_| self.keep_alive);
-        for _ in 0..self.connections {
-            let (browser, left, mut stream) = (self.clone(), Arc::clone(&left), kept.take());
-            loading.spawn(async move {
-                loop {
-                    let next = lock(&left).pop_front();
-                    let Some(size) = next else { return io::Result::Ok(()) };
-                    stream = Some(browser.load(stream.filter(|_| browser.keep_alive), size).await?);
-                }
-            });
-        }
-        while let Some(done) = loading.join_next().await {
-            done.map_err(io::Error::other)??;
-        }
-        Ok(())
-    }
-
-    /// Step 3.
-    async fn load(&self, stream: Option<Counted>, size: u64) -> io::Result<Counted> {
-        let begin = Moment::now();
-        let mut stream = match stream {
-            Some(stream) => stream,
-            None => Counted::dial(&self.target).await?,
-        };
-        let note = |bytes| self.note(|got| got.line.add(Moment::now(), bytes));
-        ask(&mut stream.stream, REQUEST_BYTES, size, note).await?;
-        self.note(|got| got.object_ms.push((Moment::now() - begin).as_secs_f64() * 1e3));
-        Ok(stream)
-    }
-
-    fn note(&self, what: impl FnOnce(&mut Got)) {
-        what(&mut lock(&self.got));
-    }
 }
 
 #[cfg(test)]

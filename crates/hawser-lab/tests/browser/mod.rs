@@ -1,14 +1,13 @@
 //! Chromium without a window, steered by its DevTools protocol over a pair of pipes: no port, no library.
 //!
-//! 1. Two named pipes become its descriptors 3 and 4 (`--remote-debugging-pipe`); messages are JSON, each ended by a
-//!    zero.
+//! 1. Its standard input and output become its descriptors 3 and 4 (`--remote-debugging-pipe`); messages are JSON, each
+//!    ended by a zero.
 //! 2. A command has an id, and its answer the same; what comes between are events, of which requests are kept.
 //! 3. It ends with its owner, and each answer is waited for a bounded time.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +21,8 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where Debian's package has it.
 const PROGRAM: &str = "chromium";
+/// A shell that becomes the program, with its pipes where it looks for them.
+const SHELL: [&str; 3] = ["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null", "sh"];
 const ARGUMENTS: &str = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
                          --force-color-profile=srgb --no-first-run --disable-background-networking \
                          --remote-debugging-pipe";
@@ -29,7 +30,7 @@ const ARGUMENTS: &str = "--headless=new --no-sandbox --disable-gpu --disable-dev
 /// A browser with one page. Ended on drop; one owner.
 pub struct Browser {
     child: Child,
-    commands: File,
+    commands: ChildStdin,
     messages: Receiver<Value>,
     session: Option<String>,
     number: u64,
@@ -48,26 +49,19 @@ impl Browser {
     /// Step 1.
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("make a folder for chromium");
-        let pipes = ["commands", "answers"].map(|name| folder.path().join(name));
-        for pipe in &pipes {
-            rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).expect("make a pipe for chromium");
-        }
-        // Opened for both, so that neither side waits for the other to open.
-        let open = |path: &Path| OpenOptions::new().read(true).write(true).open(path).expect("open a pipe to chromium");
-        let [commands, answers] = [&pipes[0], &pipes[1]].map(|pipe| open(pipe));
-        let child = Command::new("sh")
-            .args(["-c", "exec 3<\"$1\" 4>\"$2\"; shift 2; exec \"$@\"", "sh"])
-            .args(&pipes)
+        let mut child = Command::new("sh")
+            .args(SHELL)
             .arg(PROGRAM)
             .args(ARGUMENTS.split(' '))
             .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
             .arg("about:blank")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("start sh");
-        let messages = listen(answers);
+        let commands = child.stdin.take().expect("a pipe to chromium");
+        let messages = listen(child.stdout.take().expect("a pipe from chromium"));
         let mut browser =
             Self { child, commands, messages, session: None, number: 0, requests: Vec::new(), _folder: folder };
         browser.attach();
@@ -90,7 +84,8 @@ impl Browser {
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
-        self.commands.write_all(format!("{message}\0").as_bytes()).expect("write to chromium");
+        // Whether it took it shows in its answer.
+        let _ = self.commands.write_all(format!("{message}\0").as_bytes());
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -170,17 +165,13 @@ impl Drop for Browser {
     }
 }
 
-fn listen(answers: File) -> Receiver<Value> {
+fn listen(answers: impl Read + Send + 'static) -> Receiver<Value> {
     let (sender, messages) = channel();
     thread::spawn(move || {
-        let mut answers = BufReader::new(answers);
-        let mut message = Vec::new();
-        while answers.read_until(0, &mut message).is_ok_and(|read| read > 0) {
-            message.pop();
+        for message in BufReader::new(answers).split(0).map_while(Result::ok) {
             if serde_json::from_slice(&message).is_ok_and(|value| sender.send(value).is_err()) {
                 return;
             }
-            message.clear();
         }
     });
     messages

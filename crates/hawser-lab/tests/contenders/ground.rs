@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use at_rest::at_rest;
 use hawser_lab::LabError;
-use hawser_lab::contender::{Contender, Offer, Programs, make};
+use hawser_lab::contender::{Down, Offer, Programs, make};
 use hawser_lab::scenario::{ContenderPlan, Scenario};
 use hawser_lab::stage::Stage;
 use hawser_wire::traffic::{Ping, PingReport, TcpTransfer, Timeline};
@@ -26,20 +26,11 @@ pub const HOUSEKEEPING: u64 = 4_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// What a network is like. IPv4, without a LAN, and one address at the server by default. Plain data.
-#[derive(Clone, Debug, Default)]
-pub struct Shape {
-    pub lan: bool,
-    pub ipv6: bool,
-    pub server_links: bool,
-    pub nat: bool,
-    pub absent: Vec<&'static str>,
-    /// Of links, in their order; 0 for the rest.
-    pub metrics: Vec<u16>,
-}
+/// A network of IPv6; without it, of IPv4.
+pub const IPV6: &str = "inner = \"ipv6\"\nouter = \"ipv6\"";
 
 /// A plan with these options, in TOML.
-pub fn plan(kind: &str, options: &str) -> ContenderPlan {
+fn plan(kind: &str, options: &str) -> ContenderPlan {
     let options = options.parse().unwrap_or_else(|error| panic!("options of a test: {error}\n{options}"));
     ContenderPlan { kind: kind.to_owned(), label: kind.to_owned(), options }
 }
@@ -53,30 +44,25 @@ pub struct Ground {
 /// A contender that is up. One owner.
 pub struct Contest<'a> {
     ground: &'a Ground,
-    contender: Box<dyn Contender>,
+    down: Down,
     pub offer: Offer,
     before: BTreeMap<String, String>,
 }
 
 impl Ground {
-    /// Links of these names and rates in Mbit/s.
-    pub fn new(shape: &Shape, links: &[(&str, f64)]) -> Self {
-        let family = if shape.ipv6 { "ipv6" } else { "ipv4" };
-        let Shape { lan, server_links, nat, absent, .. } = shape;
-        let link = |(index, (name, mbps)): (usize, &(&str, f64))| {
-            let metric = shape.metrics.get(index).copied().unwrap_or_default();
-            format!("[[network.link]]\nname = \"{name}\"\nrate = \"{mbps}M\"\ndelay = \"5ms\"\nmetric = {metric}\n")
+    /// A network of these keys, in TOML, and links of these names and rates in Mbit/s.
+    pub fn new(network: &str, links: &[(&str, f64)]) -> Self {
+        let link = |(name, mbps): &(&str, f64)| {
+            format!("[[network.link]]\nname = \"{name}\"\nrate = \"{mbps}M\"\ndelay = \"5ms\"\n")
         };
-        let links: String = links.iter().enumerate().map(link).collect();
+        let links: String = links.iter().map(link).collect();
         let text = format!(
             "name = \"ground\"\ngroup = \"tests\"\ntitle = \"A small network\"\nsource = \"us\"\nfinding = \"none\"\n\
-             [network]\ninner = \"{family}\"\nouter = \"{family}\"\nlan = {lan}\nserver-links = {server_links}\n\
-             nat = {nat}\n{links}[[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"ping\"\nduration = \"1s\"\n\
-             [[case]]\nname = \"all\"\nabsent = {absent:?}\n"
+             [network]\n{network}\n{links}[[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"ping\"\n\
+             duration = \"1s\"\n[[case]]\nname = \"all\"\n"
         );
         let scenario = Scenario::parse(&text, "ground.toml", None).expect("the scenario of these tests");
-        let stage = Stage::build(&scenario.network, &scenario.cases[0], 1);
-        let stage = stage.expect("the stage stands (these tests need root)");
+        let stage = Stage::build(&scenario.network, &scenario.cases[0], 1).expect("it stands (these tests need root)");
         let hawser = option_env!("CARGO_BIN_EXE_hawser").unwrap_or("/nowhere/hawser").into();
         // Tools are built once for all tests.
         Self { stage, programs: Programs { hawser, cache: Path::new(env!("CARGO_TARGET_TMPDIR")).join("tools") } }
@@ -85,15 +71,15 @@ impl Ground {
     /// A contender with these options, carrying traffic.
     pub fn up(&self, kind: &str, options: &str) -> Contest<'_> {
         let before = at_rest(|| self.state());
-        let mut contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
-        let offer = contender.up(&self.stage).unwrap_or_else(|error| panic!("{kind} is not up: {error}"));
-        Contest { ground: self, contender, offer, before }
+        let contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
+        let (offer, down) = contender(&self.stage).unwrap_or_else(|error| panic!("{kind} is not up: {error}"));
+        Contest { ground: self, down, offer, before }
     }
 
     /// Why a contender does not come up.
     pub fn refused(&self, kind: &str, options: &str) -> LabError {
-        let mut contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
-        match contender.up(&self.stage) {
+        let contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
+        match contender(&self.stage) {
             Err(error) => error,
             Ok(_) => panic!("{kind} came up with {options}"),
         }
@@ -113,15 +99,8 @@ impl Ground {
             "mptcp endpoint",
             "mptcp limits",
         ];
-        let sysctls = [
-            "mptcp/enabled",
-            "mptcp/pm_type",
-            "mptcp/checksum_enabled",
-            "mptcp/scheduler",
-            "ipv4/tcp_syn_retries",
-            "ipv4/fib_multipath_hash_policy",
-            "ipv6/fib_multipath_hash_policy",
-        ];
+        let mptcp = ["enabled", "pm_type", "checksum_enabled", "scheduler"].map(|key| format!("mptcp/{key}"));
+        let others = ["ipv4/tcp_syn_retries", "ipv4/fib_multipath_hash_policy", "ipv6/fib_multipath_hash_policy"];
         let mut state = BTreeMap::new();
         for host in hosts {
             for question in questions {
@@ -131,7 +110,7 @@ impl Ground {
                 lines.sort_unstable();
                 state.insert(format!("{} {question}", host.name()), lines.join("\n"));
             }
-            for key in sysctls {
+            for key in mptcp.iter().map(String::as_str).chain(others) {
                 state.insert(format!("{} {key}", host.name()), host.sysctl(key).expect("this kernel has it"));
             }
         }
@@ -220,19 +199,20 @@ impl Contest<'_> {
     }
 
     /// Takes it down: its processes are gone, and the stage is as it was.
-    pub fn down(mut self) {
-        self.contender.down(&self.ground.stage).expect("it goes down");
-        for program in &self.offer.programs {
+    pub fn down(self) {
+        let Self { ground, down, offer, before } = self;
+        down(&ground.stage).expect("it goes down");
+        for program in &offer.programs {
             let process = format!("/proc/{}", program.pid.as_raw_pid());
             assert!(!Path::new(&process).exists(), "{} still runs", program.role);
         }
         // The kernel removes a device a moment after its program has ended.
         let late = Instant::now() + PATIENCE;
-        while self.ground.state() != self.before && Instant::now() < late {
+        while ground.state() != before && Instant::now() < late {
             thread::sleep(GLANCE);
         }
-        let after = self.ground.state();
-        for (question, before) in &self.before {
+        let after = ground.state();
+        for (question, before) in &before {
             assert_eq!(&after[question], before, "{question}");
         }
     }

@@ -1,13 +1,11 @@
 //! Networks that run: in time, whole, through a cut, beside each other, and gone afterwards.
 
 use std::collections::BTreeSet;
-use std::process::Output;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hawser_lab::localnet::{Host, Localnet, PATIENCE, Topology, services};
 use hawser_wire::{Rate, Way};
-use serde_json::Value;
 
 /// How long a network may take.
 const LONGEST: Duration = Duration::from_secs(15);
@@ -52,7 +50,7 @@ fn up(topology: &Topology) -> Localnet {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let services = services().expect("they are built (needs go)");
     let begun = Instant::now();
-    let net = Localnet::start(&topology.name, topology, &services).expect("it starts (needs root)");
+    let net = Localnet::start(topology, &services).expect("it starts (needs root)");
     net.wait_ready(PATIENCE).expect("it becomes whole");
     let took = begun.elapsed();
     eprintln!("{} is whole after {:.1} s", topology.name, took.as_secs_f64());
@@ -60,21 +58,12 @@ fn up(topology: &Topology) -> Localnet {
     net
 }
 
-fn host<'a>(net: &'a Localnet, isd_as: &str) -> &'a Host {
-    net.host(isd_as).expect("it is there")
-}
-
-/// The reference's `scion` at a host, with the daemon there.
-fn scion(net: &Localnet, at: &Host, arguments: &[&str]) -> Output {
-    let mut command = at.namespace.command(&net.services.join("scion").to_string_lossy());
-    command.args(arguments).args(["--sciond", &at.daemon.to_string()]).output().expect("it runs")
-}
-
-/// Whether there is an answer by a path, one at all if none is given; and what was said.
+/// Whether the reference's `scion ping` has an answer by a path, one at all if none is given; and what was said.
 fn ping(net: &Localnet, [from, to]: [&Host; 2], sequence: &str) -> (bool, String) {
-    let address = format!("{},{}", to.isd_as, to.address);
-    let arguments = ["ping", &address, "-c", "2", "--interval", "100ms", "--timeout", "500ms", "--sequence", sequence];
-    let output = scion(net, from, &arguments);
+    let (address, daemon) = (format!("{},{}", to.isd_as, to.address), from.daemon.to_string());
+    let mut command = from.namespace.command(&net.services.join("scion").to_string_lossy());
+    command.args(["ping", &address, "-c", "2", "--interval", "100ms", "--timeout", "500ms", "--sequence", sequence]);
+    let output = command.args(["--sciond", &daemon]).output().expect("it runs");
     (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
@@ -93,11 +82,14 @@ fn ping_until(net: &Localnet, ends: [&Host; 2], sequence: &str, wanted: impl Fn(
 #[test]
 fn six_ases_are_whole_in_time_and_live_through_a_cut() {
     let net = up(&Topology::named("six-as", None).expect("it comes along"));
-    let leaves = ["1-ff00:0:111", "1-ff00:0:112"].map(|isd_as| host(&net, isd_as));
+    let leaves = ["1-ff00:0:111", "1-ff00:0:112"].map(|isd_as| net.host(isd_as).expect("it is there"));
     let [near, far] = leaves;
     // Over the peering link, either parent's, and from one parent to the other: by their link, and by the third core
     // AS.
-    let paths = || net.paths(near, far.isd_as).expect("the daemon answers").into_iter().collect::<BTreeSet<_>>();
+    let paths = || -> BTreeSet<_> {
+        let known = near.paths(far.isd_as).expect("the daemon answers");
+        known.into_iter().map(|path| path.interfaces).collect()
+    };
     // It is whole with a path from everywhere to everywhere; later beacons bring the others.
     let late = Instant::now() + NOTICED;
     let mut all = paths();
@@ -106,7 +98,7 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
         all = paths();
     }
     assert_eq!(all.len(), 7, "{all:?}");
-    let across = host(&net, "2-ff00:0:211");
+    let across = net.host("2-ff00:0:211").expect("it is there");
     assert!(ping(&net, [near, across], "0*").0, "{:?}", ping(&net, [near, across], "0*"));
 
     let (peering, parent) = ("1-ff00:0:111#0,3 1-ff00:0:112#3,0", "1-ff00:0:111 1-ff00:0:110 1-ff00:0:112");
@@ -121,7 +113,7 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
     let error = link.black_hole(true).expect_err("nothing slows it");
     assert!(error.to_string().contains("plain veth"), "{error}");
 
-    let status = net.status().expect("it is told");
+    let status = net.status();
     let processes: Vec<_> = status.ases.iter().flat_map(|one| &one.processes).collect();
     assert_eq!(processes.len(), 6 * 4, "router, control service, daemon, shim");
     for process in &processes {
@@ -145,19 +137,15 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
 #[test]
 fn another_network_beside_it_has_slow_links_and_hosts_of_its_own() {
     let net = up(&Topology::parse(SLOW, "slow.toml", None, None).expect("it is right"));
-    let (near, far) = (host(&net, "1-ff00:0:110"), host(&net, "2-ff00:0:210"));
+    let (near, far) = (net.host("1-ff00:0:110").expect("it is there"), net.host("2-ff00:0:210").expect("it is there"));
     let second = net.hosts.iter().find(|host| host.number == 2).expect("it is there");
     assert!(ping(&net, [near, second], "").0, "{:?}", ping(&net, [near, second], ""));
 
     // The daemon of one host serves the other: both have one, and neither of them only for itself.
     let remote = Host { daemon: (near.address, near.daemon.port()).into(), ..second.clone() };
-    let output = scion(&net, &remote, &["showpaths", "2-ff00:0:210", "--no-probe", "--extended", "--format", "json"]);
-    let shown: Value = serde_json::from_slice(&output.stdout).expect("paths in JSON");
-    let paths = shown["paths"].as_array().expect("paths");
-    assert_eq!(paths.len(), 2, "{shown}");
-    for path in paths {
-        assert_eq!(path["latency"][0].as_u64(), Some(20_000_000), "announced, in ns: {shown}");
-    }
+    let paths = remote.paths(far.isd_as).expect("the daemon answers");
+    assert_eq!(paths.len(), 2, "{paths:?}");
+    assert!(paths.iter().all(|path| path.latency[0] == Some(Duration::from_millis(20))), "announced: {paths:?}");
 
     let sequence = "1-ff00:0:110#0,1 2-ff00:0:210#1,0";
     let (answered, said) = ping(&net, [near, far], sequence);
@@ -169,7 +157,7 @@ fn another_network_beside_it_has_slow_links_and_hosts_of_its_own() {
     for way in Way::BOTH {
         emulated.set(way, |way| way.rate = Some(Rate::mbit(5.0))).expect("it is changed");
     }
-    let status = net.status().expect("it is told");
+    let status = net.status();
     let rates: Vec<_> = status.links.iter().map(|link| link.emulated.as_ref().and_then(|way| way.rate_mbps)).collect();
     assert_eq!(rates, [Some(5.0), Some(20.0)]);
     link.black_hole(true).expect("it is emulated");

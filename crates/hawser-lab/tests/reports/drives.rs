@@ -22,16 +22,7 @@ fn table() -> String {
 
 /// A scenario of these links, with what comes after them.
 fn text(links: &str, rest: &str) -> String {
-    let head = "name = \"s\"\n[network]\n";
-    let contenders =
-        [("tcp-sky", "options = { link = \"sky\" }"), ("tcp-lte", "options = { link = \"lte\" }"), ("hawser", "")];
-    let contenders = contenders.map(|(label, options)| {
-        format!(
-            "[[contender]]\nkind = \"{}\"\nlabel = \"{label}\"\n{options}\n",
-            label.split('-').next().unwrap_or(label)
-        )
-    });
-    format!("{head}{links}\n{}[[workload]]\nkind = \"bulk\"\n{rest}", contenders.concat())
+    format!("name = \"s\"\n[network]\n{links}\n{}{rest}", include_str!("drives.toml"))
 }
 
 const SKY: &str = "[[network.link]]\nname = \"sky\"\nqueue = \"300ms\"\nup = { rate = \"20% of the other way\" }\n";
@@ -42,24 +33,18 @@ fn with_traces(sky: &str, lte: &str) -> String {
 }
 
 fn read(text: &str, folder: Option<&Path>) -> Scenario {
-    match Scenario::parse(text, "s.toml", folder) {
-        Ok(scenario) => scenario,
-        Err(FileError::Faulty { errors, .. }) => panic!("{errors:#?}\n{text}"),
-        Err(error) => panic!("{error}"),
-    }
+    Scenario::parse(text, "s.toml", folder).unwrap_or_else(|error| panic!("{error:#?}"))
 }
 
+/// What is wrong with the text, with hints.
 fn faults(text: &str, folder: &Path) -> Vec<String> {
-    match Scenario::parse(text, "s.toml", Some(folder)).map(|_| "nothing is wrong") {
-        Err(FileError::Faulty { errors, .. }) => errors
-            .iter()
-            .map(|error| format!("{} ({})", error.message, error.hint.as_deref().unwrap_or("no hint")))
-            .collect(),
-        other => panic!("{other:?}"),
-    }
+    let Err(FileError::Faulty { errors, .. }) = Scenario::parse(text, "s.toml", Some(folder)) else {
+        panic!("nothing is wrong with\n{text}")
+    };
+    let hint = |hint: &Option<String>| hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
+    errors.iter().map(|error| format!("{}{}", error.message, hint(&error.hint))).collect()
 }
 
-/// Whether the text has this fault, with its hint.
 fn assert_said(text: &str, folder: &Path, said: &str) {
     let faults = faults(text, folder);
     assert!(faults.iter().any(|fault| fault == said), "{said} is not among {faults:#?}");
@@ -87,34 +72,25 @@ fn a_link_is_a_column_of_a_drive_from_a_second_on_so_many_times() {
     let cell = Trace::parse("0\n5\n5\n10\n").expect("a trace").scaled(0.5).expect("it can be");
     assert_eq!((lte.down.trace.as_ref(), lte.up.rate), (Some(&cell), None));
     assert_eq!(scenario.traces.keys().collect::<Vec<_>>(), ["cell.down", "drives.csv"]);
-    assert!(scenario.is_recorded && scenario.generated.is_empty() && scenario.drawn.is_none());
+    assert!(scenario.generated.is_empty() && scenario.drawn.is_none());
 }
 
+/// What a trace is of, and what is wrong with that.
+const FAULTS: &str = r#"
+file = "no.csv", column = "sky" => there is no trace no.csv (give the folder it lies in: hawser lab run --traces DIR)
+file = "drives.csv", column = "5g" => drives.csv: find a drive's link: there is no link "5g", but: sky, lte
+file = "drives.csv", column = "sky", drive = "9" => drives.csv: find a drive's link: there is no drive "9", but: 7, 8
+file = "cell.down", drive = "7" => `drive`: only a table of drives has any (say which link's: column = "lte")
+file = "cell.down", scale = 0 => `scale`: 0 times is nothing
+column = "sky" => missing key `file` in trace (add: file = "drives.csv")"#;
+
 #[test]
-fn what_is_wrong_with_a_trace_assert_said() {
+fn what_is_wrong_with_a_trace_is_said() {
     let folder = folder();
-    let lte = "file = \"cell.down\"";
-    let rows = [
-        (
-            "file = \"none.csv\", column = \"sky\"",
-            "there is no trace none.csv (give the folder it lies in: hawser lab run --traces DIR)",
-        ),
-        (
-            "file = \"drives.csv\", column = \"5g\"",
-            "drives.csv: find a drive's link: there is no link \"5g\", but: sky, lte (no hint)",
-        ),
-        (
-            "file = \"drives.csv\", column = \"sky\", drive = \"9\"",
-            "drives.csv: find a drive's link: there is no drive \"9\", but: 7, 8 (no hint)",
-        ),
-        (
-            "file = \"cell.down\", drive = \"7\"",
-            "`drive`: only a table of drives has any (say which link's: column = \"lte\")",
-        ),
-        ("file = \"cell.down\", scale = 0", "`scale`: 0 times is nothing (no hint)"),
-        ("column = \"sky\"", "missing key `file` in trace (add: file = \"drives.csv\")"),
-    ];
-    rows.iter().for_each(|(sky, said)| assert_said(&text(&with_traces(sky, lte), ""), folder.path(), said));
+    for row in FAULTS.trim().lines() {
+        let (sky, said) = row.split_once(" => ").expect("two columns");
+        assert_said(&text(&with_traces(sky, "file = \"cell.down\""), ""), folder.path(), said);
+    }
     let both = format!("{SKY}rate = \"5M\"\ntrace = \"cell.down\"\n");
     assert!(faults(&text(&both, ""), folder.path())[0].contains("`trace` beside `rate`"));
 }
@@ -161,7 +137,7 @@ fn without_a_recording_drives_are_generated_and_that_is_told() {
     let scenario = read(&text, None);
     assert_eq!(scenario.drawn.as_deref(), Some("5 stretches of 12 s of generated drives, by seed 1"));
     assert_eq!(scenario.generated.len(), 10, "two links in each of five drives: {:?}", scenario.generated);
-    assert!(scenario.traces.is_empty() && scenario.is_recorded);
+    assert!(scenario.traces.is_empty());
     let again = read(&text, None);
     let traces = |scenario: &Scenario| {
         let links = scenario.cases.iter().flat_map(|case| &case.links);
@@ -179,18 +155,21 @@ fn without_a_recording_drives_are_generated_and_that_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_draw_assert_said() {
+fn what_is_wrong_with_a_draw_is_said() {
     let folder = folder();
     let rows = [
-        (DRAW.replace("12s", "31s"), "no drive of drives.csv lasts 31 s (no hint)"),
-        (DRAW.replace("[1, 2]", "[3]"), "`links`: a case of 3 links, and there are 2 (no hint)"),
+        ("12s", "31s", "no drive of drives.csv lasts 31 s"),
+        ("[1, 2]", "[3]", "`links`: a case of 3 links, and there are 2"),
         (
-            format!("{DRAW}[[case]]\nname = \"A\"\n"),
+            "quick = 2\n",
+            "quick = 2\n[[case]]\nname = \"A\"\n",
             "cases are drawn, and written (leave out [draw], or every [[case]])",
         ),
-        (DRAW.replace("stretches = 5\n", ""), "missing key `stretches` in [draw] (add: stretches = 12)"),
+        ("stretches = 5\n", "", "missing key `stretches` in [draw] (add: stretches = 12)"),
     ];
-    rows.iter().for_each(|(draw, said)| assert_said(&text(&drawn_links(), draw), folder.path(), said));
+    for (from, to, said) in rows {
+        assert_said(&text(&drawn_links(), &DRAW.replace(from, to)), folder.path(), said);
+    }
 }
 
 #[test]

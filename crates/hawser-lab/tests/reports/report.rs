@@ -1,16 +1,22 @@
 //! What a report says of synthetic results, and what comparing two of them finds.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::synthetic::{FAILED, KERNEL, SKIPPED, keep, reported, runs, scenario};
-use hawser_lab::report::{self, Comparison, Verdict};
+use hawser_lab::report::{self, Comparison, Verdict, saved};
 use hawser_lab::scion_bench;
 
 /// How many experiments are made up.
 const SEEDS: u64 = 100;
 /// Of these, at most this many may be called wrongly: twice the level of the test, for chance.
 const FALSE_ALARMS: u64 = 10;
+
+/// Names of a report's pictures.
+fn pictures(folder: &Path) -> Vec<String> {
+    let pictures = fs::read_dir(folder.join("plots")).expect("pictures");
+    pictures.map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned()).collect()
+}
 
 #[test]
 fn the_bench_s_text_has_tables_and_no_pictures() {
@@ -30,23 +36,9 @@ fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
     let page = fs::read_to_string(&written.page).expect("the page");
     let text = fs::read_to_string(folder.path().join("report.md")).expect("the text");
     for (form, name) in [(&page, "report.html"), (&text, "report.md")] {
-        let said = [
-            "Table 1: goodput",
-            "published",
-            "84.0 ± 1.5",
-            SKIPPED,
-            "mptcp did not come up",
-            "A.2 (1 of 6 runs)",
-            "6.18",
-            "n = 5",
-            "What is claimed",
-            "more than &lt;TCP",
-            "≥ 1.1 times",
-            "yes; enough: 2",
-            "A.3 (",
-            "not measured",
-        ];
-        for said in said {
+        let said = "Table 1: goodput|published|84.0 ± 1.5|mptcp did not come up|A.2 (1 of 6 runs)|6.18|n = 5|\
+                    What is claimed|more than &lt;TCP|≥ 1.1 times|yes; enough: 2|A.3 (|not measured";
+        for said in said.split('|').chain([SKIPPED]) {
             assert!(form.contains(said), "{said} is not in {name}");
         }
         assert!(!form.contains("<b>half"), "text became markup in {name}");
@@ -56,13 +48,11 @@ fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
     for outside in ["src=", "href=\"http", "url(", "@import", "<script"] {
         assert!(!page.contains(outside), "{outside} in the page");
     }
-    let is_picture = |path: &&PathBuf| path.extension().is_some_and(|end| end == "svg");
-    let pictures: Vec<_> = written.files.iter().filter(is_picture).collect();
+    let pictures = pictures(folder.path());
     let expected = "lines, bars, two cases over time, three contenders' shares, a distribution";
     assert_eq!(pictures.len(), 8, "{expected}: {pictures:?}");
-    for picture in pictures {
-        let name = picture.strip_prefix(folder.path()).expect("in the folder").display().to_string();
-        assert!(text.contains(&format!("]({name})")), "{name} is not shown");
+    for name in pictures {
+        assert!(text.contains(&format!("](plots/{name})")) && name.ends_with(".svg"), "{name} is not shown");
     }
 }
 
@@ -95,7 +85,7 @@ fn several_scenarios_have_an_index_and_pictures_of_their_own() {
     assert!(page.contains("<a href=\"#synthetic\">") && page.contains("<a href=\"#another\">"));
     assert!(page.contains("the experiment was interrupted"), "a series that was not run is not told");
     assert_eq!(page.matches(KERNEL).count(), 1, "one machine is told once");
-    assert_eq!(written.files.len(), 3 + 2 * 8);
+    assert_eq!(pictures(folder.path()).len(), 2 * 8);
 }
 
 #[test]
@@ -109,8 +99,7 @@ fn an_earlier_reports_pictures_are_not_left_behind() {
     scenario.text.truncate(end);
     keep(folder.path(), &scenario, &runs);
     report::write(folder.path()).expect("a report");
-    let pictures = fs::read_dir(folder.path().join("plots")).expect("pictures").count();
-    assert_eq!(pictures, 1);
+    assert_eq!(pictures(folder.path()).len(), 1);
 }
 
 #[test]
@@ -202,4 +191,16 @@ fn a_comparison_tells_the_worst_first_and_what_was_lost() {
     assert!(first.starts_with("worse") && first.contains("hawser down") && first.contains("−1"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("lost") && line.contains("synthetic A.1 mptcp down")), "{text}");
     assert!(text.lines().last().is_some_and(|line| line.contains("4 worse") && line.contains("Holm")), "{text}");
+}
+
+#[test]
+fn the_page_of_saved_results_has_what_their_runs_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/runs");
+    let page = fs::read_to_string(folder.join(saved::PAGE)).expect("the page is there");
+    let mut sections = page.split("\n\n").filter(|paragraph| !paragraph.starts_with(saved::AGE));
+    let today = saved::text(&folder, &[]).expect("results can be read");
+    for paragraph in today.split("\n\n") {
+        assert_eq!(sections.next().map(str::trim), Some(paragraph.trim()), "write it anew: hawser lab tables");
+    }
+    assert_eq!(sections.next(), None, "write it anew: hawser lab tables");
 }

@@ -4,7 +4,8 @@ use crate::browser::{Browser, Screen};
 use crate::synthetic;
 use hawser_lab::report;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::json;
 
 /// Widths of a desk's and a telephone's screen.
 const WIDTHS: [u32; 2] = [1200, 390];
@@ -14,39 +15,11 @@ const SEEN: f64 = 0.6;
 const SURFACES: [(&str, [u8; 3]); 2] = [("light", [255, 255, 255]), ("dark", [0x14, 0x18, 0x1d])];
 
 /// What the page says of its plots: where they are, and their parts' colours.
-const PLOTS: &str = r#"
-[...document.querySelectorAll('svg.plot')].map(plot => {
-  const box = node => { const b = node.getBoundingClientRect(); return [b.left + scrollX, b.top + scrollY, b.width, b.height]; };
-  const paint = node => { const s = getComputedStyle(node); return s.fill === 'none' ? s.stroke : s.fill; };
-  const parts = [...plot.querySelectorAll('.curve, .bar, .layer, .dot')];
-  const end = Math.min(innerWidth, (plot.closest('figure') ?? plot).getBoundingClientRect().right);
-  return { end, title: plot.querySelector('title').textContent, description: plot.querySelector('desc').textContent, place: box(plot),
-           parts: parts.map(part => ({ kind: part.classList[0], paint: paint(part), place: box(part) })) };
-})"#;
-
+const PLOTS: &str = include_str!("plots.js");
 /// Texts of a plot that lie over each other, or outside of it.
-const COLLISIONS: &str = r#"
-[...document.querySelectorAll('svg.plot')].flatMap(plot => {
-  const texts = [...plot.querySelectorAll('text')].map(text => ({ text: text.textContent, box: text.getBoundingClientRect() }));
-  const frame = plot.getBoundingClientRect(), found = [];
-  texts.forEach((a, i) => {
-    if (a.box.left < frame.left - 1 || a.box.right > frame.right + 1 || a.box.top < frame.top - 1 || a.box.bottom > frame.bottom + 1)
-      found.push(`${plot.id}: ${a.text} leaves the picture`);
-    texts.slice(0, i).forEach(b => {
-      const wide = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
-      const high = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-      if (wide > 1 && high > 4) found.push(`${a.text} lies over ${b.text}`);
-    });
-  });
-  return found;
-})"#;
-
+const COLLISIONS: &str = include_str!("collisions.js");
 /// Rows and cells of tables that take room.
-const TABLES: &str = r#"
-[...document.querySelectorAll('table.figures')].map(table => ({
-  rows: table.tBodies[0].rows.length,
-  cells: [...table.querySelectorAll('tbody td')].filter(cell => cell.offsetWidth > 0 && cell.offsetHeight > 0).length,
-  text: table.innerText }))"#;
+const TABLES: &str = include_str!("tables.js");
 
 #[derive(Debug, Deserialize)]
 struct Plot {
@@ -88,7 +61,7 @@ fn the_page_shows_its_tables_and_plots_on_every_screen() {
             let screen = browser.screen();
             let share = screen.share(surface);
             assert!(share > 0.5, "{place}: {share:.2} of the page is {surface:?}");
-            plots_are_drawn(&plots(browser.evaluate(PLOTS)), &screen, &place);
+            plots_are_drawn(&said::<Plot>(&mut browser, PLOTS), &screen, &place);
         }
     }
     let page = format!("file://{}", written.page.display());
@@ -97,14 +70,14 @@ fn the_page_shows_its_tables_and_plots_on_every_screen() {
 
 #[test]
 fn pictures_are_drawn_as_files_of_their_own_too() {
-    let (_folder, written) = synthetic::reported(&synthetic::scenario(), 3, 8);
-    let picture = written.files.iter().find(|path| path.ends_with("plots/synthetic-1.svg")).expect("the lines");
+    let (folder, _) = synthetic::reported(&synthetic::scenario(), 3, 8);
+    let picture = folder.path().join("plots/synthetic-1.svg");
     let mut browser = Browser::start();
     for (scheme, surface) in SURFACES {
-        browser.show(picture, WIDTHS[0], scheme);
+        browser.show(&picture, WIDTHS[0], scheme);
         let screen = browser.screen();
         let whole = PLOTS.replace("document.querySelectorAll('svg.plot')", "[document.documentElement]");
-        let plots = plots(browser.evaluate(&whole));
+        let plots: Vec<Plot> = said(&mut browser, &whole);
         assert_eq!(plots.len(), 1);
         plots_are_drawn(&plots, &screen, scheme);
         assert!(screen.count(plots[0].place, surface) > 10_000, "{scheme}: the picture has no surface of its own");
@@ -124,13 +97,13 @@ fn in_no_scenario_that_comes_with_hawser_do_texts_of_plots_collide() {
     assert_eq!(browser.evaluate(COLLISIONS), json!([]));
 }
 
-fn plots(value: Value) -> Vec<Plot> {
-    serde_json::from_value(value).expect("what the page says of its plots")
+/// What the page says of itself.
+fn said<T: DeserializeOwned>(browser: &mut Browser, script: &str) -> Vec<T> {
+    serde_json::from_value(browser.evaluate(script)).expect(script)
 }
 
 fn tables_are_there(browser: &mut Browser, place: &str) {
-    let tables: Vec<Table> =
-        serde_json::from_value(browser.evaluate(TABLES)).expect("what the page says of its tables");
+    let tables: Vec<Table> = said(browser, TABLES);
     assert_eq!(tables.iter().map(|table| table.rows).collect::<Vec<_>>(), [4, 4], "{place}");
     // Table 1: tcp, engarde and hawser a cell each, mptcp two; table 2: two columns.
     assert_eq!(tables.iter().map(|table| table.cells).collect::<Vec<_>>(), [4 * 5, 4 * 2], "{place}");

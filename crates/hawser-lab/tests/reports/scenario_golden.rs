@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use hawser_lab::scenario::{FileError, Profile, Scenario, profiles};
 
+#[path = "../../../hawser-config/tests/support/damaged.rs"]
+mod damaged;
 #[path = "../../../hawser-config/tests/support/golden.rs"]
 mod golden;
 
+const PAGE: &str = include_str!("../../../../docs/scenarios.md");
 /// Fewer pairs than this mean that the folder was not found or not read.
 const PAIRS_MIN: usize = 8;
 
@@ -25,53 +28,31 @@ fn every_scenario_gives_its_golden_answer() {
 
 #[test]
 fn a_damaged_scenario_is_answered_with_places_inside_it() {
-    let (folder, text) = (folder(), std::fs::read_to_string(folder().join("whole.toml")).expect("it can be read"));
-    for at in (0..text.len()).filter(|&at| text.is_char_boundary(at)) {
-        let (before, after) = text.split_at(at);
-        let rest = after.get(1..).unwrap_or_default();
-        for damaged in [before.to_owned(), format!("{before}{rest}"), format!("{before}\"{rest}")] {
-            let Err(FileError::Faulty { errors, .. }) = Scenario::parse(&damaged, "damaged.toml", Some(&folder)) else {
-                continue;
-            };
-            assert!(!errors.is_empty());
-            for error in errors {
-                assert!(damaged.get(error.span.clone()).is_some(), "{error} at {:?} in\n{damaged}", error.span);
-                assert!(error.line <= damaged.lines().count() + 1, "{error}");
-            }
-        }
-    }
+    let folder = folder();
+    // As often as there are kinds of damage: each at each place.
+    damaged::assert_places(&vec![folder.join("whole.toml"); 4], |text| {
+        let read = Scenario::parse(text, "damaged.toml", Some(&folder));
+        let Err(FileError::Faulty { errors, .. }) = read else { return Vec::new() };
+        assert!(!errors.is_empty());
+        errors
+    });
 }
 
 #[test]
 fn the_documentations_scenario_is_right() {
-    let page = documentation();
-    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it has an example");
+    let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it has an example");
     // The name of a file in it stands for any.
     let example = example.replace("file.trace", "short.trace");
     let read = Scenario::parse(&example, "docs/scenarios.md", Some(&folder()));
-    match read {
-        Ok(scenario) => assert_eq!(scenario.name, "proxy-two-equal"),
-        Err(FileError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
-        Err(error) => panic!("{error}"),
-    }
+    assert_eq!(read.unwrap_or_else(|error| panic!("{error:#?}")).name, "proxy-two-equal");
 }
 
 #[test]
 fn the_documentation_names_every_profile() {
-    let page = documentation();
-    let told: Vec<&str> =
-        page.lines().filter(|line| profiles().iter().any(|known| line.starts_with(&row(known)))).collect();
-    assert_eq!(told.len(), profiles().len(), "docs/scenarios.md has a row for each: {told:#?}");
-}
-
-/// A profile's row in the documentation.
-fn row(profile: &Profile) -> String {
-    format!("| `{}` | {} |", profile.name, profile.about)
-}
-
-fn documentation() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md");
-    std::fs::read_to_string(page).expect("it can be read")
+    for Profile { name, about, .. } in profiles() {
+        let row = format!("\n| `{name}` | {about} |");
+        assert_eq!(PAGE.matches(&row).count(), 1, "docs/scenarios.md has{row}");
+    }
 }
 
 fn folder() -> PathBuf {

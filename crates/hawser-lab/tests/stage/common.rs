@@ -1,14 +1,16 @@
-//! Small networks, and questions over them.
+//! Small networks, questions over them, and when a link really carries packets.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use hawser_lab::scenario::{Case, LinkPlan, Network, Scenario};
+use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::{Ends, Stage};
 use hawser_wire::traffic::TcpTransfer;
-use hawser_wire::{Direction, Namespace, Way};
+use hawser_wire::{Moment, Namespace, Way};
+use socket2::SockRef;
 
 #[path = "../../../hawser-wire/tests/common/measured.rs"]
 mod measured;
@@ -28,51 +30,44 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A plain network of IPv4 with a link, and the case of it.
-fn plain() -> Scenario {
-    let rest = "contender = [{ kind = \"tcp\" }]\nworkload = [{ kind = \"ping\" }]\n";
-    let text = format!("name = \"plain\"\nnetwork.link = [{{ name = \"a\" }}]\n{rest}");
-    Scenario::parse(&text, "plain.toml", None).expect("the scenario of these tests")
+/// A case of two links, of 20 Mbit/s and 5 ms, and of 10 Mbit/s and 20 ms, with more keys of network and case.
+pub fn scenario(network: &str, case: &str) -> Scenario {
+    let text = format!(
+        r#"
+        name = "two"
+        contender = [{{ kind = "tcp" }}]
+        workload = [{{ kind = "ping" }}]
+        [network]
+        link = [{{ name = "wifi", rate = "20M", delay = "5ms" }}, {{ name = "eth", rate = "10M", delay = "20ms" }}]
+        {network}
+        [[case]]
+        name = "both"
+        {case}
+        "#
+    );
+    Scenario::parse(&text, "two.toml", None).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-/// A link of this many Mbit/s and ms, the same both ways.
-pub fn link(name: &str, mbps: f64, delay: u64) -> LinkPlan {
-    let way = Direction::shaped(mbps, ms(delay), ms(100));
-    LinkPlan { name: name.to_owned(), up: way.clone(), down: way, ..plain().network.links.remove(0) }
+/// The stage of a scenario's first case.
+pub fn stage(scenario: &Scenario) -> Stage {
+    Stage::build(&scenario.network, &scenario.cases[0], 1).expect("the stage stands (these tests need root)")
 }
 
-/// Two links, of 20 Mbit/s and 5 ms, and of 10 Mbit/s and 20 ms.
-pub fn two() -> Vec<LinkPlan> {
-    vec![link("wifi", 20.0, 5), link("eth", 10.0, 20)]
+/// The stage of [`scenario`].
+pub fn build(network: &str, case: &str) -> Stage {
+    stage(&scenario(network, case))
 }
 
-/// A plain network of IPv4.
-pub fn network(links: Vec<LinkPlan>) -> Network {
-    Network { links, ..plain().network }
+/// Keys of a network whose links and applications have a family.
+pub fn both_of(family: Family) -> String {
+    format!("inner = \"{family}\"\nouter = \"{family}\"\n")
 }
 
-/// The case of all links.
-fn all(network: &Network) -> Case {
-    let (links, bystanders) = (network.links.clone(), network.bystanders.clone());
-    Case { links, bystanders, ..plain().cases.remove(0) }
-}
-
-pub fn build(network: &Network) -> Stage {
-    build_case(network, |_| ())
-}
-
-/// The same of a case that is changed so.
-pub fn build_case(network: &Network, change: impl FnOnce(&mut Case)) -> Stage {
-    let mut case = all(network);
-    change(&mut case);
-    Stage::build(network, &case, 1).expect("the stage stands (these tests need root)")
-}
-
-/// The two links in a network that is changed so.
-pub fn build_two(change: impl FnOnce(&mut Network)) -> Stage {
-    let mut network = network(two());
-    change(&mut network);
-    build(&network)
+/// A host's socket, which waits this long for what comes.
+pub fn bind(host: &Namespace, address: IpAddr, port: u16, patience: Duration) -> UdpSocket {
+    let socket = host.run(|| UdpSocket::bind((address, port))).expect("enters").expect("the address is there");
+    socket.set_read_timeout(Some(patience)).expect("is set");
+    socket
 }
 
 /// Sockets of two ends. Both closed on drop; one owner.
@@ -84,12 +79,16 @@ pub struct Talk {
 
 impl Talk {
     pub fn new(client: &Namespace, server: &Namespace, ends: Ends) -> Self {
-        let bind = |host: &Namespace, address: IpAddr, port: u16| {
-            host.run(|| UdpSocket::bind((address, port))).expect("enters").expect("the address is there")
-        };
         let port = PORT.fetch_add(1, Ordering::Relaxed);
-        let far = bind(server, ends.server, port);
-        Self { near: bind(client, ends.client, 0), far, to: SocketAddr::new(ends.server, port) }
+        let (near, far) = (bind(client, ends.client, 0, PATIENCE), bind(server, ends.server, port, PATIENCE));
+        Self { near, far, to: SocketAddr::new(ends.server, port) }
+    }
+
+    /// Asks by an interface alone, from whatever address it has: gives that.
+    pub fn ask_by(client: &Namespace, interface: &str, server: (&Namespace, IpAddr)) -> IpAddr {
+        let talk = Self::new(client, server.0, Ends { client: Ipv4Addr::UNSPECIFIED.into(), server: server.1 });
+        SockRef::from(&talk.near).bind_device(Some(interface.as_bytes())).expect("binds");
+        talk.ask().expect("answers").ip()
     }
 
     /// The client asks, the server answers whoever it saw; gives who that was.
@@ -127,6 +126,16 @@ impl Talk {
     pub fn ask(&self) -> io::Result<SocketAddr> {
         self.ask_within(PATIENCE)
     }
+
+    /// How long a question and its answer take, at the least of a few: each may wait for a processor, too.
+    pub fn trip(&self) -> Duration {
+        let trip = || {
+            let asked = Instant::now();
+            self.ask().expect("answers");
+            asked.elapsed()
+        };
+        (0..5).map(|_| trip()).min().expect("a few")
+    }
 }
 
 /// Packets that a link delivered each way.
@@ -144,4 +153,78 @@ pub fn transfer(stage: &Stage, ends: Ends, duration: Duration) -> TcpTransfer {
 pub fn goodput(stage: &Stage, ends: Ends) -> f64 {
     let got = transfer(stage, ends, ms(3000)).run().expect("it runs");
     got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
+}
+
+/// How exact an event's time is.
+pub const EXACT: Duration = ms(10);
+
+/// A time without a packet: after which one, before which one. None: from the beginning, or for good.
+pub type Silence = [Option<Duration>; 2];
+
+/// A silence begins and ends when it was told to: not before, and hardly later.
+pub fn near(silence: Silence, told: [Option<u64>; 2], late: Duration) {
+    for (seen, told) in silence.into_iter().zip(told) {
+        match (seen, told.map(ms)) {
+            (None, None) => {}
+            (Some(seen), Some(told)) => assert!(seen + EXACT >= told && seen < told + late, "{seen:?} for {told:?}"),
+            (seen, told) => panic!("{seen:?} for {told:?}"),
+        }
+    }
+}
+
+/// Packets over a link, one each ms, until it is asked. Runs until then; one owner.
+pub struct Watch {
+    receiver: std::thread::JoinHandle<Vec<Moment>>,
+    stop: Arc<AtomicBool>,
+    way: Duration,
+}
+
+impl Watch {
+    pub fn start(stage: &Stage, link: usize, port: u16) -> Self {
+        let ends = stage.ends_of(link);
+        // Addresses outlast a link that is down.
+        let near = bind(&stage.client, ends.client, 0, ms(50));
+        let far = bind(&stage.server, ends.server, port, ms(50));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender_stop, receiver_stop) = (Arc::clone(&stop), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while !sender_stop.load(Ordering::Relaxed) {
+                // Refused where the interface is down.
+                let _ = near.send_to(b"?", (ends.server, port));
+                std::thread::sleep(ms(1));
+            }
+        });
+        let receiver = std::thread::spawn(move || {
+            let mut arrived = Vec::new();
+            while !receiver_stop.load(Ordering::Relaxed) {
+                if far.recv(&mut [0]).is_ok() {
+                    arrived.push(Moment::now());
+                }
+            }
+            arrived
+        });
+        let way = stage.links[link].link.settings(Way::AToB).delay;
+        Self { receiver, stop, way }
+    }
+
+    /// Silences of more than 100 ms, counted from a moment. A packet on its way when a link ends is lost: the last to
+    /// arrive did so when it ended; the first that comes later was sent a way's time before.
+    pub fn silences(self, start: Moment) -> Vec<Silence> {
+        self.stop.store(true, Ordering::Relaxed);
+        let end = Moment::now();
+        let arrived = self.receiver.join().expect("it ends");
+        let since = |moment: Moment| moment.since(start);
+        let mut silences = Vec::new();
+        let mut last = None;
+        for &moment in &arrived {
+            if since(moment) > last.unwrap_or_default() + ms(100) {
+                silences.push([last, Some(since(moment).saturating_sub(self.way))]);
+            }
+            last = Some(since(moment));
+        }
+        if since(end) > last.unwrap_or_default() + ms(100) {
+            silences.push([last, None]);
+        }
+        silences
+    }
 }

@@ -1,16 +1,14 @@
 //! What happens to links: every arrow of the stage's states, at its time.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use hawser_lab::contender::{Offer, Transport};
 use hawser_lab::experiment::Findings;
-use hawser_lab::scenario::{Event, Family, Figures, Happening, LinkPlan};
-use hawser_lab::stage::{Forward, Stage, Timeline};
+use hawser_lab::scenario::{Event, Family, Figures, Happening};
+use hawser_lab::stage::{Ends, Stage, Timeline};
 use hawser_wire::{EmulatedLink, Moment, Rate, Trace, Way};
 
-use crate::common::{SILENCE, Talk, build, build_case, build_two, goodput, measured, ms, network, two};
-use crate::watch::{EXACT, Watch, near};
+use crate::common::{self, EXACT, SILENCE, Talk, Watch, both_of, build, goodput, measured, ms, near, scenario};
 
 fn event(at: u64, link: &str, what: Happening) -> Event {
     Event { name: String::new(), at: ms(at), link: link.to_owned(), what }
@@ -36,7 +34,7 @@ fn answers(talk: &Talk) -> bool {
 #[test]
 fn a_cut_takes_the_interface_and_its_routes_and_a_restore_brings_them_back() {
     for family in [Family::V4, Family::V6] {
-        let stage = build_two(|network| (network.inner, network.outer) = (family, family));
+        let stage = build(&both_of(family), "");
         let (cut, other) = (talk(&stage, 0), talk(&stage, 1));
         let before = routes(&stage);
         assert!(answers(&cut) && answers(&other) && stage.is_up(0));
@@ -54,13 +52,14 @@ fn a_cut_takes_the_interface_and_its_routes_and_a_restore_brings_them_back() {
 
 #[test]
 fn a_recording_begins_with_the_workload_and_until_then_the_link_has_its_mean_rate() {
-    let mut links = two();
+    let mut scenario = scenario("bystander = [{ name = \"beside\", rate = \"10M\", delay = \"20ms\" }]", "");
     // A bystander's link and one way of the client's: 8 Mbit/s in the mean, nothing in the first second.
     let trace = Trace::rates(ms(1000), &[0.0, 16.0]).expect("a trace");
-    links[1].down.trace = Some(trace.clone());
-    let mut network = network(links);
-    network.bystanders = vec![LinkPlan { name: "beside".to_owned(), ..network.links[1].clone() }];
-    let stage = Arc::new(build(&network));
+    let case = &mut scenario.cases[0];
+    for link in [&mut case.links[1], &mut case.bystanders[0]] {
+        link.down.trace = Some(trace.clone());
+    }
+    let stage = Arc::new(common::stage(&scenario));
     let ways = |link: &EmulatedLink| Way::BOTH.map(|way| (link.settings(way).rate, link.settings(way).trace));
     let mean = Some(Rate::mbit(8.0));
     let steady = [(Some(Rate::mbit(10.0)), None), (mean, None)];
@@ -82,9 +81,9 @@ fn a_recording_begins_with_the_workload_and_until_then_the_link_has_its_mean_rat
 
 #[test]
 fn a_timeline_that_ends_before_its_start_replays_nothing() {
-    let mut links = two();
-    links[0].up.trace = Trace::rates(ms(1000), &[0.0, 16.0]).ok();
-    let stage = Arc::new(build(&network(links)));
+    let mut scenario = scenario("", "");
+    scenario.cases[0].links[0].up.trace = Trace::rates(ms(1000), &[0.0, 16.0]).ok();
+    let stage = Arc::new(common::stage(&scenario));
     let timeline = Timeline::start(&stage, &nobody(&stage), &[], Moment::now() + ms(5000)).expect("it starts");
     assert_eq!(timeline.finish().expect("it ends at once"), Findings::default());
     assert!(stage.links[0].link.settings(Way::AToB).trace.is_none());
@@ -92,7 +91,7 @@ fn a_timeline_that_ends_before_its_start_replays_nothing() {
 
 #[test]
 fn a_black_hole_is_silent_both_ways_until_it_is_restored() {
-    let stage = build(&network(two()));
+    let stage = build("", "");
     let talk = talk(&stage, 0);
     assert!(answers(&talk));
     happen(&stage, "wifi", Happening::BlackHole);
@@ -108,7 +107,7 @@ fn a_black_hole_is_silent_both_ways_until_it_is_restored() {
 #[test]
 fn an_absent_link_comes_with_a_restore_or_a_handover() {
     for by_handover in [false, true] {
-        let stage = build_case(&network(two()), |case| case.absent = vec!["eth".to_owned()]);
+        let stage = build("", "absent = [\"eth\"]");
         let (wifi, eth) = (talk(&stage, 0), talk(&stage, 1));
         assert!(!stage.is_up(1) && !answers(&eth) && answers(&wifi));
         match by_handover {
@@ -124,17 +123,14 @@ fn an_absent_link_comes_with_a_restore_or_a_handover() {
 #[test]
 fn a_change_says_some_figures_and_leaves_the_others() {
     measured(|| {
-        let stage = build(&network(two()));
+        let stage = build("", "");
         let slow = Figures { rate: Some(Rate::mbit(5.0)), ..Figures::default() };
         let late = Figures { delay: Some(ms(25)), ..Figures::default() };
         happen(&stage, "wifi", Happening::Change { up: Box::new(slow.clone()), down: Box::new(slow) });
         happen(&stage, "wifi", Happening::Change { up: Box::default(), down: Box::new(late) });
         let got = goodput(&stage, stage.ends_of(0));
         assert!((4.2..=5.0).contains(&got), "{got} Mbit/s");
-        let talk = talk(&stage, 0);
-        let asked = Instant::now();
-        talk.ask().expect("answers");
-        let trip = asked.elapsed();
+        let trip = talk(&stage, 0).trip();
         assert!((ms(30)..ms(35)).contains(&trip), "5 ms there and 25 ms back: {trip:?}");
     });
 }
@@ -142,8 +138,8 @@ fn a_change_says_some_figures_and_leaves_the_others() {
 #[test]
 fn a_new_address_takes_the_old_ones_place_and_its_routes() {
     for family in [Family::V4, Family::V6] {
-        let stage = build_two(|network| (network.inner, network.outer, network.lan) = (family, family, true));
-        let hosts = stage.forward_over(&[0], Forward::First).expect("routes");
+        let stage = build(&format!("{}lan = true", both_of(family)), "");
+        let hosts = stage.forward_over(&[0]).expect("routes");
         let between = Talk::new(&stage.client, &stage.server, hosts);
         for _ in 0..3 {
             let old = stage.address(0);
@@ -151,7 +147,7 @@ fn a_new_address_takes_the_old_ones_place_and_its_routes() {
             let new = stage.address(0);
             assert_ne!(new, old);
             assert!(stage.local.run(|| std::net::UdpSocket::bind((old, 0))).expect("enters").is_err(), "{old} is gone");
-            let ends = hawser_lab::stage::Ends { client: new, server: stage.endpoint };
+            let ends = Ends { client: new, server: stage.endpoint };
             let seen = Talk::new(&stage.local, &stage.remote, ends).ask_over(&stage, 0);
             assert_eq!(seen.ip(), new);
             between.ask_over(&stage, 0);
@@ -161,7 +157,7 @@ fn a_new_address_takes_the_old_ones_place_and_its_routes() {
 
 #[test]
 fn a_new_address_of_a_link_that_is_down_is_there_when_it_comes_back() {
-    let stage = build(&network(two()));
+    let stage = build("", "");
     happen(&stage, "wifi", Happening::Cut);
     happen(&stage, "wifi", Happening::Address);
     happen(&stage, "wifi", Happening::Restore);
@@ -170,7 +166,7 @@ fn a_new_address_of_a_link_that_is_down_is_there_when_it_comes_back() {
 
 #[test]
 fn a_router_that_forgets_its_translations_shows_another_port() {
-    let stage = build_two(|network| network.nat = true);
+    let stage = build("nat = true", "");
     let talk = talk(&stage, 0);
     let mut ports = vec![talk.ask().expect("answers").port()];
     assert_eq!(talk.ask().expect("answers").port(), ports[0], "it is kept");
@@ -183,16 +179,16 @@ fn a_router_that_forgets_its_translations_shows_another_port() {
 
 #[test]
 fn forwarding_follows_links_that_go_and_come() {
-    for (how, family) in [(Forward::First, Family::V4), (Forward::Flows, Family::V4), (Forward::Flows, Family::V6)] {
-        let stage = build_two(|network| (network.lan, network.inner) = (true, family));
-        let hosts = stage.forward_over(&[0, 1], how).expect("routes");
+    for family in [Family::V4, Family::V6] {
+        let stage = build(&format!("lan = true\ninner = \"{family}\""), "");
+        let hosts = stage.forward_over(&[0, 1]).expect("routes");
         let talk = Talk::new(&stage.client, &stage.server, hosts);
-        talk.ask().unwrap_or_else(|error| panic!("{how:?} {family:?}: {error}"));
+        talk.ask().unwrap_or_else(|error| panic!("{family:?}: {error}"));
         for (cut, kept) in [("wifi", 1), ("eth", 0)] {
             happen(&stage, cut, Happening::Cut);
             talk.ask_over(&stage, kept);
             happen(&stage, cut, Happening::Restore);
-            talk.ask().unwrap_or_else(|error| panic!("{how:?} {family:?} after {cut}: {error}"));
+            talk.ask().unwrap_or_else(|error| panic!("{family:?} after {cut}: {error}"));
         }
         happen(&stage, "wifi", Happening::Cut);
         happen(&stage, "eth", Happening::Cut);
@@ -205,7 +201,7 @@ fn forwarding_follows_links_that_go_and_come() {
 #[test]
 fn events_happen_at_their_times_and_are_told() {
     measured(|| {
-        let stage = Arc::new(build(&network(two())));
+        let stage = Arc::new(build("", ""));
         let events = [
             event(700, "wifi", Happening::Restore),
             event(300, "wifi", Happening::BlackHole),
@@ -230,7 +226,7 @@ fn events_happen_at_their_times_and_are_told() {
 #[test]
 fn a_cut_and_a_handover_take_effect_at_their_times() {
     measured(|| {
-        let stage = Arc::new(build_case(&network(two()), |case| case.absent = vec!["eth".to_owned()]));
+        let stage = Arc::new(build("", "absent = [\"eth\"]"));
         let to = "eth".to_owned();
         let events = [
             event(300, "wifi", Happening::Cut),

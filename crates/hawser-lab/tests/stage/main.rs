@@ -4,4 +4,3 @@ mod common;
 mod events;
 mod network;
 mod topology;
-mod watch;

@@ -1,15 +1,13 @@
 //! The network as it was told: routes, addresses, rates, delays, and nothing left.
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use hawser_lab::scenario::{Family, Network, Scenario};
-use hawser_lab::stage::{Ends, Forward, Stage};
-use hawser_wire::{Namespace, Way};
+use hawser_lab::scenario::{Family, Scenario};
+use hawser_lab::stage::Ends;
+use hawser_wire::Way;
 
-use crate::common::{
-    QUESTIONS, Talk, build, build_case, build_two, carried, goodput, link, measured, ms, network, two,
-};
+use crate::common::{QUESTIONS, Talk, bind, both_of, build, carried, goodput, measured, ms, stage, transfer};
 
 /// A busy link delivers at the wake that is nearest: each way a quarter of a millisecond early (hawser-wire, EARLY).
 const EARLY: Duration = Duration::from_micros(500);
@@ -17,11 +15,10 @@ const EARLY: Duration = Duration::from_micros(500);
 #[test]
 fn what_has_a_links_address_goes_over_that_link_in_either_family() {
     for family in [Family::V4, Family::V6] {
-        let stage = build_two(|network| (network.inner, network.outer) = (family, family));
+        let stage = build(&both_of(family), "");
         for index in 0..2 {
             let ends = stage.ends_of(index);
-            assert_eq!(ends.client, stage.links[index].address);
-            assert_eq!(ends.server, stage.endpoint);
+            assert_eq!(ends, Ends { client: stage.links[index].address, server: stage.endpoint });
             let seen = Talk::new(&stage.client, &stage.server, ends).ask_over(&stage, index);
             assert_eq!(seen.ip(), ends.client);
         }
@@ -30,26 +27,18 @@ fn what_has_a_links_address_goes_over_that_link_in_either_family() {
 
 #[test]
 fn a_socket_bound_to_an_interface_alone_uses_its_link_and_is_answered() {
-    let stage = build(&network(two()));
-    for index in 0..2 {
-        let seen = asked_by_interface(&stage, index);
-        assert_eq!(seen, stage.links[index].address);
+    let stage = build("", "");
+    for link in &stage.links {
+        assert_eq!(Talk::ask_by(&stage.local, &link.name, (&stage.remote, stage.endpoint)), link.address);
     }
-}
-
-fn asked_by_interface(stage: &Stage, index: usize) -> IpAddr {
-    let (far, port) = bound(&stage.remote, stage.endpoint);
-    let (near, _) = bound(&stage.local, Ipv4Addr::UNSPECIFIED.into());
-    socket2::SockRef::from(&near).bind_device(Some(stage.links[index].name.as_bytes())).expect("binds");
-    near.send_to(b"?", (stage.endpoint, port)).expect("has a route");
-    far.recv_from(&mut [0]).expect("arrives").1.ip()
 }
 
 #[test]
 fn an_unbound_server_answers_from_the_address_that_was_asked() {
-    let stage = build(&network(two()));
-    let (far, port) = bound(&stage.remote, Ipv4Addr::UNSPECIFIED.into());
-    let (near, _) = bound(&stage.local, stage.links[1].address);
+    let stage = build("", "");
+    let far = bind(&stage.remote, Ipv4Addr::UNSPECIFIED.into(), 0, ms(2000));
+    let port = far.local_addr().expect("it has one").port();
+    let near = bind(&stage.local, stage.links[1].address, 0, ms(2000));
     near.connect((stage.endpoint, port)).expect("has a route");
     near.send(b"?").expect("goes");
     let (_, from) = far.recv_from(&mut [0]).expect("arrives");
@@ -59,26 +48,18 @@ fn an_unbound_server_answers_from_the_address_that_was_asked() {
 
 #[test]
 fn what_has_the_address_of_a_link_that_is_down_goes_nowhere() {
-    let stage = build(&network(two()));
-    let (near, _) = bound(&stage.local, stage.links[1].address);
+    let stage = build("", "");
+    let near = bind(&stage.local, stage.links[1].address, 0, ms(2000));
     near.send_to(b"?", (stage.endpoint, 9)).expect("has a route");
     stage.cut(1).expect("it is cut");
     let refused = near.send_to(b"?", (stage.endpoint, 9)).expect_err("it has none, though the other link has");
     assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable, "{refused}");
 }
 
-/// A socket and its port, which the kernel chose: a closed one of another test's may live on in its fork.
-fn bound(host: &Namespace, address: IpAddr) -> (UdpSocket, u16) {
-    let socket = host.run(|| UdpSocket::bind((address, 0))).expect("enters").expect("binds");
-    socket.set_read_timeout(Some(ms(2000))).expect("is set");
-    let port = socket.local_addr().expect("it has one").port();
-    (socket, port)
-}
-
 #[test]
 fn every_link_reaches_every_interface_of_a_server_that_has_several() {
     for nat in [false, true] {
-        let stage = build_two(|network| (network.server_links, network.nat) = (true, nat));
+        let stage = build(&format!("server-links = true\nnat = {nat}"), "");
         for (near, far) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let ends = Ends { client: stage.links[near].address, server: stage.links[far].far_address };
             Talk::new(&stage.client, &stage.server, ends).ask_over(&stage, near);
@@ -92,7 +73,7 @@ fn every_link_reaches_every_interface_of_a_server_that_has_several() {
 
 #[test]
 fn a_router_that_translates_shows_its_own_address() {
-    let stage = build_two(|network| network.nat = true);
+    let stage = build("nat = true", "");
     for index in 0..2 {
         let seen = Talk::new(&stage.client, &stage.server, stage.ends_of(index)).ask().expect("answers");
         assert_ne!(seen.ip(), stage.links[index].address);
@@ -103,14 +84,11 @@ fn a_router_that_translates_shows_its_own_address() {
 #[test]
 fn links_have_the_rates_and_delays_they_were_told() {
     measured(|| {
-        let stage = build(&network(two()));
+        let stage = build("", "");
         for (index, mbps, delay) in [(0, 20.0, 5), (1, 10.0, 20)] {
             let got = goodput(&stage, stage.ends_of(index));
             assert!((0.9 * mbps..=mbps).contains(&got), "link {index}: {got} Mbit/s of {mbps}");
-            let talk = Talk::new(&stage.client, &stage.server, stage.ends_of(index));
-            let asked = Instant::now();
-            talk.ask().expect("answers");
-            let trip = asked.elapsed();
+            let trip = Talk::new(&stage.client, &stage.server, stage.ends_of(index)).trip();
             assert!((ms(2 * delay) - EARLY..ms(2 * delay + 5)).contains(&trip), "link {index}: {trip:?}");
         }
     });
@@ -119,11 +97,11 @@ fn links_have_the_rates_and_delays_they_were_told() {
 #[test]
 fn hosts_behind_portals_reach_each_other_over_the_links_that_are_told_and_not_before() {
     for family in [Family::V4, Family::V6] {
-        let stage = build_two(|network| (network.inner, network.lan) = (family, true));
+        let stage = build(&format!("inner = \"{family}\"\nlan = true"), "");
         let talk = Talk::new(&stage.client, &stage.server, stage.hosts);
         assert!(talk.ask_within(ms(200)).is_err(), "there is no way without a tunnel");
         for index in [1, 0] {
-            assert_eq!(stage.forward_over(&[index], Forward::First).expect("routes"), stage.hosts);
+            assert_eq!(stage.forward_over(&[index]).expect("routes"), stage.hosts);
             assert_eq!(talk.ask_over(&stage, index).ip(), stage.hosts.client);
         }
         stage.stop_forwarding().expect("undone");
@@ -134,8 +112,8 @@ fn hosts_behind_portals_reach_each_other_over_the_links_that_are_told_and_not_be
 #[test]
 fn flows_are_spread_over_all_links_with_a_lan_and_without() {
     for (lan, family) in [(false, Family::V4), (true, Family::V4), (false, Family::V6), (true, Family::V6)] {
-        let stage = build_two(|network| (network.lan, network.inner) = (lan, family));
-        let ends = stage.forward_over(&[0, 1], Forward::Flows).expect("routes");
+        let stage = build(&format!("lan = {lan}\ninner = \"{family}\""), "");
+        let ends = stage.forward_over(&[0, 1]).expect("routes");
         let before = [carried(&stage, 0), carried(&stage, 1)];
         for _ in 0..24 {
             Talk::new(&stage.client, &stage.server, ends).ask().expect("answers");
@@ -153,10 +131,9 @@ fn flows_are_spread_over_all_links_with_a_lan_and_without() {
 #[test]
 fn a_cases_sysctls_are_the_hosts_own() {
     for lan in [false, true] {
-        let network = Network { lan, ..network(two()) };
-        let told = [("ipv4/tcp_reordering", "7"), ("client:ipv4/tcp_recovery", "3"), ("server:ipv4/tcp_recovery", "5")];
-        let told = told.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let stage = build_case(&network, |case| case.sysctls = told.into());
+        let of_one = r#""client:ipv4/tcp_recovery" = "3", "server:ipv4/tcp_recovery" = "5""#;
+        let case = format!(r#"sysctls = {{ "ipv4/tcp_reordering" = "7", {of_one} }}"#);
+        let stage = build(&format!("lan = {lan}"), &case);
         let read = |key: &str| [&stage.client, &stage.server].map(|host| host.sysctl(key).expect("it is there"));
         assert_eq!(read("ipv4/tcp_reordering"), ["7", "7"]);
         assert_eq!(read("ipv4/tcp_recovery"), ["3", "5"]);
@@ -166,8 +143,9 @@ fn a_cases_sysctls_are_the_hosts_own() {
 #[test]
 fn bystanders_have_a_link_of_their_own() {
     for (lan, server_links) in [(false, false), (true, false), (false, true)] {
-        let bystanders = vec![link("tcp1", 5.0, 2), link("tcp2", 5.0, 2)];
-        let stage = build(&Network { lan, server_links, bystanders, ..network(two()) });
+        let bystander = r#"bystander = [{ name = "tcp1", rate = "5M" }, { name = "tcp2", rate = "5M" }]"#;
+        let stage = build(&format!("{bystander}\nlan = {lan}\nserver-links = {server_links}"), "");
+        assert_eq!(stage.bystanders.len(), 2);
         let before = [carried(&stage, 0)[0], carried(&stage, 1)[0]];
         for beside in &stage.bystanders {
             let talk = Talk::new(&beside.host, &stage.server, beside.ends);
@@ -185,13 +163,10 @@ fn bystanders_have_a_link_of_their_own() {
 #[test]
 fn those_on_one_medium_share_it() {
     measured(|| {
-        let mut network = network(vec![link("a", 10.0, 2), link("b", 10.0, 2)]);
-        for plan in &mut network.links {
-            plan.medium = Some("air".to_owned());
-        }
-        let stage = build(&network);
+        let shared = r#"{ rate = "10M", delay = "2ms", medium = "air" }"#;
+        let stage = build("", &format!("change = {{ wifi = {shared}, eth = {shared} }}"));
         let transfers = [0, 1].map(|index| {
-            let mut transfer = crate::common::transfer(&stage, stage.ends_of(index), ms(3000));
+            let mut transfer = transfer(&stage, stage.ends_of(index), ms(3000));
             transfer.destination.set_port(5001 + u16::try_from(index).expect("few"));
             transfer.start().expect("starts")
         });
@@ -211,7 +186,7 @@ fn nothing_is_left_of_a_stage() {
         let names = std::fs::read_dir("/run/netns").expect("it is there").flatten();
         names.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(&mine)).collect()
     };
-    let stage = build(&Network { lan: true, server_links: true, nat: true, ..network(two()) });
+    let stage = build("lan = true\nserver-links = true\nnat = true", "");
     let hosts = [&stage.client, &stage.local, &stage.remote, &stage.server].into_iter();
     let hosts = hosts.chain(stage.links.iter().map(|link| &link.router));
     let made: Vec<String> = hosts.map(|host| host.name().to_owned()).collect();
@@ -225,19 +200,12 @@ fn a_scenarios_profiles_carry_what_their_media_do() {
     measured(|| {
         let text = r#"
             name = "media"
-            [[network.link]]
-            name = "eth"
-            profile = "ethernet-100"
-            [[network.link]]
-            name = "wifi"
-            profile = "802.11n"
-            [[contender]]
-            kind = "tcp"
-            [[workload]]
-            kind = "bulk"
+            network.link = [{ name = "eth", profile = "ethernet-100" }, { name = "wifi", profile = "802.11n" }]
+            contender = [{ kind = "tcp" }]
+            workload = [{ kind = "bulk" }]
         "#;
         let scenario = Scenario::parse(text, "media.toml", None).expect("it is right");
-        let stage = Stage::build(&scenario.network, &scenario.cases[0], scenario.repeat.seed).expect("it stands");
+        let stage = stage(&scenario);
         // Full packets of 1448 bytes of 1538 on Ethernet's wire; Barreira's table 6.1 has 43.8 over Wi-Fi.
         for (index, mbps) in [(0, 91.0..=94.2), (1, 38.0..=48.0)] {
             let got = goodput(&stage, stage.ends_of(index));

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
-use hawser_lab::experiment::{Findings, Line, Mark, Outcome, Run, SeriesKey};
+use hawser_lab::experiment::{Choice, Findings, Line, Mark, Outcome, Run, Series};
 use hawser_lab::report::{self, Written};
 use hawser_lab::scenario::{Case, Plot, PlotKind, Scenario};
 use rand_chacha::ChaCha8Rng;
@@ -26,25 +26,6 @@ const OTHERS: f64 = 0.6;
 const CAPACITY: f64 = 100.0;
 /// Seconds of a run, of a step, of the cut of the first link, of its return.
 const TIMES: [f64; 4] = [12.0, 0.5, 4.0, 8.0];
-
-/// Figures around a mean. Begins from a seed; one owner.
-pub struct Chance(ChaCha8Rng);
-
-impl Chance {
-    pub fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (f64::from(self.0.next_u32()) + 0.5) / (f64::from(u32::MAX) + 1.0)
-    }
-
-    /// Normal around the mean (Box and Muller 1958), with that share of it as standard deviation.
-    pub fn around(&mut self, mean: f64, share: f64) -> f64 {
-        let normal = (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos();
-        mean * (1.0 + share * normal)
-    }
-}
 
 /// [`SCENARIO`].
 pub fn scenario() -> Scenario {
@@ -74,45 +55,37 @@ pub fn reported(scenario: &Scenario, repetitions: u32, seed: u64) -> (TempDir, W
 
 /// This many runs of each series; `goodput` scales that of hawser.
 pub fn runs(scenario: &Scenario, repetitions: u32, seed: u64, goodput: f64) -> Vec<Run> {
-    let mut chance = Chance::new(seed);
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut runs = Vec::new();
-    for case in &scenario.cases {
-        let of = |contender| case.workloads.iter().map(move |workload| (contender, workload));
-        for (contender, workload) in case.contenders.iter().flat_map(of) {
-            let series = SeriesKey {
-                scenario: scenario.name.clone(),
-                case: case.name.clone(),
-                contender: contender.clone(),
-                workload: workload.clone(),
-            };
-            for repetition in 0..repetitions {
-                let run = |outcome| Run { series: series.clone(), repetition, seed, started: 1.8e9, outcome };
-                if contender == "engarde" {
-                    runs.push(run(Outcome::Skipped(SKIPPED.to_owned())));
-                    continue;
-                }
-                if (contender.as_str(), case.name.as_str(), repetition) == ("mptcp", "A.2", 0) {
-                    runs.push(run(Outcome::Failed(FAILED.to_owned())));
-                }
-                let share = CONTENDERS.iter().find(|(label, _)| label == contender).map_or(OTHERS, |(_, share)| *share);
-                let scale = if contender == "hawser" { goodput } else { 1.0 };
-                let mean = CAPACITY * share * (1.0 - case.x.unwrap_or(0.0).min(300.0) / 600.0) * scale;
-                runs.push(run(Outcome::Found(findings(&mut chance, scenario, case, mean))));
+    for Series { key, case, .. } in Series::all(scenario, Choice::default()) {
+        for repetition in 0..repetitions {
+            let run = |outcome| Run { series: key.clone(), repetition, seed, started: 1.8e9, outcome };
+            if key.contender == "engarde" {
+                runs.push(run(Outcome::Skipped(SKIPPED.to_owned())));
+                continue;
             }
+            if (key.contender.as_str(), key.case.as_str(), repetition) == ("mptcp", "A.2", 0) {
+                runs.push(run(Outcome::Failed(FAILED.to_owned())));
+            }
+            let share =
+                CONTENDERS.iter().find(|(label, _)| *label == key.contender).map_or(OTHERS, |(_, share)| *share);
+            let scale = if key.contender == "hawser" { goodput } else { 1.0 };
+            let mean = CAPACITY * share * (1.0 - case.x.unwrap_or(0.0).min(300.0) / 600.0) * scale;
+            runs.push(run(Outcome::Found(findings(&mut chance, scenario, case, mean))));
         }
     }
     runs
 }
 
-fn findings(chance: &mut Chance, scenario: &Scenario, case: &Case, mean: f64) -> Findings {
-    let goodput = chance.around(mean, 0.02);
-    let rtt = chance.around(20.0 + case.x.unwrap_or(0.0), 0.03);
-    let gap = chance.around(90.0, 0.3);
+fn findings(chance: &mut ChaCha8Rng, scenario: &Scenario, case: &Case, mean: f64) -> Findings {
+    let goodput = around(chance, mean, 0.02);
+    let rtt = around(chance, 20.0 + case.x.unwrap_or(0.0), 0.03);
+    let gap = around(chance, 90.0, 0.3);
     let mut found = Findings::default();
     let columns = scenario.tables.iter().flat_map(|table| table.columns.iter().map(|column| &column.metric));
     let plots = scenario.plots.iter().filter(|plot| matches!(plot.kind, PlotKind::Lines | PlotKind::Bars));
     for metric in columns.chain(plots.map(|plot| &plot.metric)) {
-        found.metrics.entry(metric.clone()).or_insert_with(|| chance.around(40.0, 0.05));
+        found.metrics.entry(metric.clone()).or_insert_with(|| around(chance, 40.0, 0.05));
     }
     let known = [("goodput_mbps", goodput), ("rtt_ms", rtt), ("longest_gap_ms", gap), ("subflows", 2.0)];
     found.metrics.extend(known.map(|(name, value)| (name.to_owned(), value)));
@@ -121,10 +94,10 @@ fn findings(chance: &mut Chance, scenario: &Scenario, case: &Case, mean: f64) ->
         let is_new = || !found.lines.iter().any(|line| line.name == *metric);
         match kind {
             PlotKind::Cdf if metric != "page_ms" => {
-                found.samples.insert(metric.clone(), (0..200).map(|_| chance.around(rtt, 0.2)).collect());
+                found.samples.insert(metric.clone(), (0..200).map(|_| around(chance, rtt, 0.2)).collect());
             }
             PlotKind::Time if is_new() => {
-                let values = (0..24).map(|_| chance.around(20.0, 0.1)).collect();
+                let values = (0..24).map(|_| around(chance, 20.0, 0.1)).collect();
                 found.lines.push(Line { name: metric.clone(), link: None, step_s: 0.5, values });
             }
             _ => {}
@@ -136,7 +109,7 @@ fn findings(chance: &mut Chance, scenario: &Scenario, case: &Case, mean: f64) ->
 }
 
 /// What each link carried: the first is cut meanwhile; and what the application got.
-fn lines(chance: &mut Chance, case: &Case, goodput: f64) -> Vec<Line> {
+fn lines(chance: &mut ChaCha8Rng, case: &Case, goodput: f64) -> Vec<Line> {
     let [duration, step_s, cut, back] = TIMES;
     let steps = (duration / step_s) as usize;
     let is_cut = |step: usize| (cut..back).contains(&((step as f64 + 0.5) * step_s));
@@ -148,10 +121,17 @@ fn lines(chance: &mut Chance, case: &Case, goodput: f64) -> Vec<Line> {
             (_, true) => part * 1.15,
             (_, false) => part,
         };
-        let values = (0..steps).map(|step| chance.around(carried(step), 0.05)).collect();
+        let values = (0..steps).map(|step| around(chance, carried(step), 0.05)).collect();
         lines.push(Line { name: "link_down_mbps".to_owned(), link: Some(link.name.clone()), step_s, values });
     }
     let values = (0..steps).map(|step| 0.96 * lines.iter().map(|line| line.values[step]).sum::<f64>()).collect();
     lines.push(Line { name: "goodput_mbps".to_owned(), link: None, step_s, values });
     lines
+}
+
+/// Normal around the mean (Box and Muller 1958), with that share of it as standard deviation.
+fn around(chance: &mut ChaCha8Rng, mean: f64, share: f64) -> f64 {
+    let [one, other] = [(); 2].map(|()| (f64::from(chance.next_u32()) + 0.5) / (f64::from(u32::MAX) + 1.0));
+    let normal = (-2.0 * one.ln()).sqrt() * (TAU * other).cos();
+    mean * (1.0 + share * normal)
 }

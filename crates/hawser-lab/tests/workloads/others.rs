@@ -1,9 +1,9 @@
 //! Requests, calls, pages, downloads by QUIC, connections and pings.
 
-use hawser_lab::stage::Ends;
+use hawser_lab::workload::Ground;
 use hawser_wire::{Direction, Loss};
 
-use crate::lab::{Lab, address, figure, measured, ms, on, run, shaped, within};
+use crate::{Lab, ends, figure, measured, ms, on, run, shaped, within};
 
 #[test]
 fn a_request_takes_a_round_trip_and_clients_ask_side_by_side() {
@@ -141,9 +141,8 @@ fn an_http3_download_fills_the_link_under_either_congestion_control() {
             assert_eq!(figure(&found, "broken_flows"), 0.0);
             assert!(!found.metrics.contains_key("completion_ms"), "it does not end");
         }
-        let mut ground = lab.ground(ms(5000));
-        ground.ends = Ends { client: address("fd09:0::1"), server: address("fd09:0::2") };
-        let found = run(&ground, "http3", "bytes = '2MB'\nping = true");
+        let ground = Ground { ends: ends("fd09:0::"), ..lab.ground() };
+        let found = run(ground, ms(5000), "http3", "bytes = '2MB'\nping = true");
         // 0.8 s at 20 Mbit/s.
         within(&found, "completion_ms", 800.0, 2500.0);
         let expected = 16.0 / (figure(&found, "completion_ms") / 1e3);

@@ -4,22 +4,20 @@
 //!    first subflow, and what has no connection (a ping, a call), go by the named link, else by the fastest, whenever
 //!    that is up.
 //! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed,
-//!    as NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
+//!    as NetworkManager does ([`subflows::follow`]). A server with an address for each link tells the client of all.
 //! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager
 //!    of this name.
-//! 4. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first ([`ndiffports`]).
+//! 4. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first
+//!    ([`subflows::multiply`]).
 
+use hawser_net::netcfg::{self, EndpointFlags, MptcpEndpoint, MptcpLimits, NetConfigError};
 use hawser_wire::Namespace;
 
-use self::manager::{Limits, Manager};
 use super::links::{Choice, has_lan};
 use super::undo::Undo;
-use super::{Contender, ContenderPlan, LabError, Offer, Options, Programs, Stage, Transport};
-use crate::background::Background;
+use super::{Contender, ContenderPlan, Down, LabError, Offer, Options, Programs, Stage, Transport};
 
-mod follow;
-mod manager;
-mod ndiffports;
+mod subflows;
 
 /// The most that the kernel's path manager allows. Source: Linux, MPTCP_PM_ADDR_MAX.
 const MOST: u32 = 8;
@@ -28,8 +26,7 @@ const SUBFLOWS: u32 = 3;
 /// The most that tcp_syn_retries takes. Source: kernel documentation, networking/ip-sysctl.
 const MOST_SYN_RETRIES: u32 = 127;
 /// The path manager is a program, not the kernel. Source: kernel documentation, networking/mptcp-sysctl, pm_type.
-const PM_TYPE: &str = "mptcp/pm_type";
-const USERSPACE: &str = "1";
+const USERSPACE: (&str, &str) = ("mptcp/pm_type", "1");
 /// What has a path manager.
 const KERNEL: &str = "Linux 5.19 or later with CONFIG_MPTCP";
 
@@ -44,18 +41,15 @@ enum PathManager {
     NDiffPorts(u32),
 }
 
-/// The kernel's MPTCP. Down at first; one owner.
+/// What the options say. Plain data.
 struct Mptcp {
     choice: Choice,
     path_manager: PathManager,
     /// Sysctls of both ends, and their values.
     sysctls: Vec<(&'static str, String)>,
-    /// The thread that acts while connections live: goes before what was set.
-    helper: Option<Background<()>>,
-    undo: Undo,
 }
 
-pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Contender, LabError> {
     let mut options = Options::of_contender(plan);
     let choice = Choice::parse(plan, &mut options)?;
     let subflows = options.up_to("subflows", MOST)?;
@@ -65,73 +59,82 @@ pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contend
         "default" => PathManager::Default,
         _ => PathManager::Fullmesh,
     };
-    let mut sysctls = vec![("mptcp/enabled", "1".to_owned())];
-    if let Some(on) = options.flag("checksums")? {
-        sysctls.push(("mptcp/checksum_enabled", u8::from(on).to_string()));
-    }
-    if let Some(retries) = options.up_to("syn-retries", MOST_SYN_RETRIES)? {
-        sysctls.push(("ipv4/tcp_syn_retries", retries.to_string()));
-    }
-    if let Some(scheduler) = options.string("scheduler")? {
-        sysctls.push(("mptcp/scheduler", scheduler));
-    }
+    let sysctls = [
+        ("mptcp/enabled", Some("1".to_owned())),
+        ("mptcp/checksum_enabled", options.flag("checksums")?.map(|on| u8::from(on).to_string())),
+        ("ipv4/tcp_syn_retries", options.up_to("syn-retries", MOST_SYN_RETRIES)?.map(|retries| retries.to_string())),
+        ("mptcp/scheduler", options.string("scheduler")?),
+    ];
+    let sysctls = sysctls.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     options.finish()?;
-    Ok(Box::new(Mptcp { choice, path_manager, sysctls, helper: None, undo: Undo::default() }))
+    let mptcp = Mptcp { choice, path_manager, sysctls };
+    Ok(Box::new(move |stage: &Stage| mptcp.up(stage)))
 }
 
-impl Contender for Mptcp {
-    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+impl Mptcp {
+    fn up(&self, stage: &Stage) -> Result<(Offer, Down), LabError> {
         if has_lan(stage) {
             let what = "an address for each link at client and server (hosts behind a portal have one)";
             return Err(LabError::missing(what, "compare mptcp in a network without `lan`"));
         }
         let link = self.choice.place(stage)?;
-        let (undo, offered) = (&mut self.undo, stage.ends_of(link));
-        for end in ends(stage) {
+        let (mut undo, offered) = (Undo::default(), stage.ends_of(link));
+        let ends = [&stage.local, &stage.remote];
+        for end in ends {
             for (key, value) in &self.sysctls {
                 must_exist(end, key, value)?;
                 undo.sysctl(end, key, value)?;
             }
         }
         if matches!(self.path_manager, PathManager::NDiffPorts(_)) {
-            undo.sysctl(&stage.local, PM_TYPE, USERSPACE)?;
+            undo.sysctl(&stage.local, USERSPACE.0, USERSPACE.1)?;
         }
-        for end in ends(stage) {
-            let manager = Manager::open(end)?;
-            let before = manager.limits()?;
-            manager.set_limits(Limits { subflows: MOST, accepted: MOST })?;
-            undo.push(move || manager.flush().and_then(|()| manager.set_limits(before)));
+        for end in ends {
+            let manager = open(end, netcfg::PathManager::open)?;
+            let before = manager.limits().map_err(failed(end))?;
+            manager.set_limits(MptcpLimits { subflows: MOST, accepted: MOST }).map_err(failed(end))?;
+            let end = end.clone();
+            undo.push(move || manager.flush().and_then(|()| manager.set_limits(before)).map_err(failed(&end)));
         }
-        self.helper = match self.path_manager {
+        // The thread that acts while connections live: goes before what was set.
+        let helper = match self.path_manager {
             PathManager::Default => None,
-            PathManager::Fullmesh => {
-                announce(stage)?;
-                Some(follow::start(stage)?)
-            }
-            PathManager::NDiffPorts(subflows) => Some(ndiffports::start(&stage.local, subflows)?),
+            PathManager::Fullmesh => Some(announce(stage).and_then(|()| subflows::follow(stage))?),
+            PathManager::NDiffPorts(count) => Some(subflows::multiply(&stage.local, count)?),
         };
         // The last step: what fails before leaves nothing that `undo` does not know.
         stage.route_first(link, offered.server)?;
-        Ok(Offer { ends: offered, socket: Transport::Mptcp, programs: Vec::new(), portals: None })
+        let down: Down = Box::new(move |stage: &Stage| {
+            drop(helper);
+            stage.stop_first().and(undo.undo())
+        });
+        Ok((Offer { ends: offered, socket: Transport::Mptcp, programs: Vec::new(), portals: None }, down))
     }
-
-    fn down(&mut self, stage: &Stage) -> Result<(), LabError> {
-        drop(self.helper.take());
-        stage.stop_first().and(self.undo.undo())
-    }
-}
-
-/// Client and server.
-const fn ends(stage: &Stage) -> [&Namespace; 2] {
-    [&stage.local, &stage.remote]
 }
 
 /// Step 2, at the server.
 fn announce(stage: &Stage) -> Result<(), LabError> {
-    let server = Manager::open(&stage.remote)?;
+    let server = open(&stage.remote, netcfg::PathManager::open)?;
     let own = |link: &usize| stage.links[*link].far_address != stage.endpoint;
-    let mut links = (0..stage.links.len()).filter(own);
-    links.try_for_each(|link| server.add(stage.ends_of(link).server, None, manager::SIGNAL))
+    let endpoint = |link| MptcpEndpoint::new(stage.ends_of(link).server, EndpointFlags::SIGNAL);
+    let mut endpoints = (0..stage.links.len()).filter(own).map(endpoint);
+    endpoints.try_for_each(|endpoint| server.add(&endpoint)).map_err(failed(&stage.remote))
+}
+
+/// Opens what the kernel's MPTCP has in a namespace.
+fn open<T: Send>(namespace: &Namespace, open: fn() -> Result<T, NetConfigError>) -> Result<T, LabError> {
+    namespace.run(open)?.map_err(|error| match error {
+        NetConfigError::MissingFeature { .. } => LabError::missing("the kernel's path manager of MPTCP", KERNEL),
+        error => failed(namespace)(error),
+    })
+}
+
+fn failed(namespace: &Namespace) -> impl Fn(NetConfigError) -> LabError {
+    move |error| LabError::refused(action(namespace), error.to_string())
+}
+
+fn action(namespace: &Namespace) -> String {
+    format!("set up MPTCP in {}", namespace.name())
 }
 
 /// What the kernel lacks is named; what it refuses for another reason is an error of the one who sets it.

@@ -4,11 +4,9 @@
 //! without privileges does its work, below the one that is started.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
-use super::{Adapter, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE, StageLink, program};
+use super::{Adapter, Ground, LOCAL, LabError, Options, Pair, REMOTE};
 use crate::contender::links::rates;
-use crate::contender::undo::ip;
 
 /// The device, and the first link's port. Source: mlvpn.conf(5), its examples.
 const DEVICE: &str = "mlvpn0";
@@ -21,15 +19,10 @@ const PASSWORD: &str = "measured, not guarded";
 const REORDER: u32 = 0;
 /// How long a silent link is kept, in seconds: the least it takes.
 const TIMEOUT: u32 = 5;
-const MOST_REORDER: u32 = 65_536;
 const MOST_PERCENT: u32 = 100;
-const MOST_LATENCY_MS: u32 = 1000;
-/// Bits of a byte: it counts rates in bytes.
-const BYTE_BITS: u64 = 8;
 
 /// Its settings. Plain data.
 pub(super) struct Mlvpn {
-    program: Option<PathBuf>,
     reorder: u32,
     loss_tolerance: u32,
     latency_tolerance: Option<u32>,
@@ -38,71 +31,62 @@ pub(super) struct Mlvpn {
 }
 
 impl Mlvpn {
-    fn text(&self, role: &str, links: &[Link]) -> String {
+    /// What an end reads before the sections of links.
+    fn general(&self, role: &str) -> String {
         let mode = if role == LOCAL { "client" } else { "server" };
         let Self { reorder, loss_tolerance, .. } = self;
-        let mut text = format!(
+        let latency = self.latency_tolerance.map(|latency| format!("latency_tolerence = {latency}\n"));
+        format!(
             "[general]\nmode = \"{mode}\"\ntuntap = \"tun\"\ninterface_name = \"{DEVICE}\"\nmtu = {MTU}\n\
              timeout = {TIMEOUT}\npassword = \"{PASSWORD}\"\nreorder_buffer_size = {reorder}\n\
-             loss_tolerence = {loss_tolerance}\n"
-        );
-        if let Some(latency) = self.latency_tolerance {
-            text += &format!("latency_tolerence = {latency}\n");
-        }
-        for (link, port) in links.iter().zip(FIRST_PORT..) {
-            let Link { name, near, far, rates: [up, down] } = link;
-            let (ends, rate) = if role == LOCAL {
-                (format!("bindhost = \"{near}\"\nremotehost = \"{far}\"\nremoteport = {port}\n"), up)
-            } else {
-                (format!("bindhost = \"{far}\"\nbindport = {port}\n"), down)
-            };
-            text += &format!("\n[{name}]\n{ends}");
-            if let Some(rate) = rate.filter(|_| self.rates) {
-                text += &format!("bandwidth_upload = {}\n", rate / BYTE_BITS);
-            }
-        }
-        text
+             loss_tolerence = {loss_tolerance}\n{}",
+            latency.unwrap_or_default()
+        )
     }
-}
 
-/// What a configuration says of a link. Plain data.
-struct Link {
-    name: String,
-    near: IpAddr,
-    far: IpAddr,
-    /// Bits a second, up and down, where it is shaped; of a recording its mean.
-    rates: [Option<u64>; 2],
-}
-
-impl From<&StageLink> for Link {
-    fn from(link: &StageLink) -> Self {
-        Self { name: link.name.clone(), near: link.address, far: link.far_address, rates: rates(link) }
+    /// A link's section: its addresses, near and far; its rates in bytes a second, up and down, where it is shaped.
+    fn section(
+        &self,
+        role: &str,
+        (name, port): (&str, u16),
+        [near, far]: [IpAddr; 2],
+        [up, down]: [Option<u64>; 2],
+    ) -> String {
+        let (ends, rate) = if role == LOCAL {
+            (format!("bindhost = \"{near}\"\nremotehost = \"{far}\"\nremoteport = {port}\n"), up)
+        } else {
+            (format!("bindhost = \"{far}\"\nbindport = {port}\n"), down)
+        };
+        let rate = rate.filter(|_| self.rates).map(|rate| format!("bandwidth_upload = {rate}\n"));
+        format!("\n[{name}]\n{ends}{}", rate.unwrap_or_default())
     }
 }
 
 impl Adapter for Mlvpn {
     const KIND: &'static str = "mlvpn";
+    const PROGRAM: Option<&'static str> = Some("mlvpn");
 
-    fn parse(_: &ContenderPlan, options: &mut Options, _: &Programs) -> Result<Self, LabError> {
+    fn parse(options: &mut Options) -> Result<Self, LabError> {
         Ok(Self {
-            program: options.path("program")?,
-            reorder: options.up_to("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
+            reorder: options.up_to("reorder-buffer", 65_536)?.unwrap_or(REORDER),
             loss_tolerance: options.up_to("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
-            latency_tolerance: options.up_to("latency-tolerance", MOST_LATENCY_MS)?,
+            latency_tolerance: options.up_to("latency-tolerance", 1000)?,
             rates: options.yes("rates", true)?,
         })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(Self::KIND, ("program", self.program.as_deref()), "mlvpn")?;
-        let links: Vec<Link> = ground.links.iter().map(Link::from).collect();
         for role in [REMOTE, LOCAL] {
-            let file = pair.write(&format!("{role}.conf"), &self.text(role, &links))?;
-            let file = file.to_string_lossy();
+            let mut text = self.general(role);
+            for (link, port) in ground.stage.links.iter().zip(FIRST_PORT..) {
+                let ends = [link.address, link.far_address];
+                text += &self.section(role, (&link.name, port), ends, rates(link));
+            }
+            let file = pair.write(&format!("{role}.conf"), &text)?;
             let arguments = ["--config", &file, "--debug", "--natural-title", "--user", "root", "--yes-run-as-root"];
-            pair.start(role, ground.namespace(role), &program, arguments)?;
+            pair.start(role, ground.namespace(role), &ground.program, arguments)?;
             ground.configure(role, DEVICE, pair)?;
-            ip(ground.namespace(role), &format!("link set dev {DEVICE} mtu {MTU}"))?;
+            ground.namespace(role).set_mtu(DEVICE, MTU)?;
         }
         Ok(())
     }
@@ -115,15 +99,13 @@ mod tests {
 
     #[test]
     fn configurations_are_those_of_its_manual() {
-        let link = |name: &str, last: u8, rates| Link {
-            name: name.to_owned(),
-            near: [10, 1, last, 2].into(),
-            far: [198, 51, 100, 7].into(),
-            rates,
-        };
-        let links = [link("wifi", 1, [Some(8_000_000), Some(16_000_000)]), link("eth", 2, [None, None])];
         let mlvpn: Mlvpn = parsed("reorder-buffer = 64\nlatency-tolerance = 250");
-        assert_eq!(mlvpn.text(LOCAL, &links), include_str!("golden/mlvpn-local.conf"));
-        assert_eq!(mlvpn.text(REMOTE, &links), include_str!("golden/mlvpn-remote.conf"));
+        let text = |role| {
+            let ends = |last| [[10, 1, last, 2], [198, 51, 100, 7]].map(IpAddr::from);
+            let wifi = mlvpn.section(role, ("wifi", 5080), ends(1), [Some(1_000_000), Some(2_000_000)]);
+            mlvpn.general(role) + &wifi + &mlvpn.section(role, ("eth", 5081), ends(2), [None, None])
+        };
+        assert_eq!(text(LOCAL), include_str!("golden/mlvpn-local.conf"));
+        assert_eq!(text(REMOTE), include_str!("golden/mlvpn-remote.conf"));
     }
 }

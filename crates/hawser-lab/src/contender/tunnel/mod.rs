@@ -5,10 +5,11 @@
 //! 2. Its adapter writes configurations to a folder, and starts it at both ends.
 //! 3. Devices get addresses, and routes to hosts of LANs, where the adapter leaves that to us.
 //! 4. Pings until one is answered and every link that the adapter uses has carried something both ways.
-//! 5. `down` ends the programs; their devices go with them.
+//! 5. [`Down`] ends the programs; their devices go with them.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use hawser_wire::traffic::Ping;
 use hawser_wire::{Counters, Way};
@@ -16,19 +17,17 @@ use ipnet::IpNet;
 
 use self::pair::Pair;
 use super::links::{Choice, family, has_lan, links_up, tun_ends};
-use super::{Contender, ContenderPlan, Ends, LabError, Make, Offer, Options, Program, Programs, Stage, Transport};
+use super::{Contender, ContenderPlan, Down, Ends, LabError, Make, Offer, Options, Programs, Stage, Transport};
 use crate::scenario::Family;
 use crate::stage::StageLink;
+use crate::wait::until;
 
-mod certificate;
-mod engarde;
 mod glorytun;
 mod mlvpn;
 mod mlvpn_rs;
 mod mqvpn;
 mod openvpn;
 mod pair;
-mod program;
 mod wireguard_go;
 mod yardstick;
 
@@ -38,7 +37,7 @@ pub(super) static KINDS: [(&str, Make); 8] = [
     kind::<mlvpn::Mlvpn>(),
     kind::<mlvpn_rs::MlvpnRs>(),
     kind::<glorytun::Glorytun>(),
-    kind::<engarde::Engarde>(),
+    kind::<wireguard_go::Engarde>(),
     kind::<openvpn::OpenVpn>(),
     kind::<mqvpn::Mqvpn>(),
     kind::<yardstick::Yardstick>(),
@@ -51,44 +50,49 @@ const PING_INTERVAL: Duration = Duration::from_millis(20);
 const PING_DURATION: Duration = Duration::from_millis(100);
 
 /// What is its own of a tunnel program. Plain settings; it starts nothing before it is told to.
-trait Adapter: Send + Sized + 'static {
+trait Adapter: Sized + 'static {
     /// Its kind, as scenarios call it.
     const KIND: &'static str;
+    /// What its program is called on the PATH, where the option `program` may name another.
+    const PROGRAM: Option<&'static str> = None;
+    /// Whether it goes by the one link that the option `link` names, or the best; else by all that are up.
+    const ON_ONE_LINK: bool = false;
 
-    /// Its settings: it takes its options, and no more.
-    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError>;
-
-    /// The one link that it is to use; without one, all that are up.
-    fn choice(&self) -> Option<&Choice> {
-        None
-    }
+    /// Its settings: it takes its other options, and no more.
+    fn parse(options: &mut Options) -> Result<Self, LabError>;
 
     /// What applications use without a LAN: the devices' addresses, where they are ours to give.
     fn ends(&self, inner: Family) -> Ends {
         tun_ends(inner)
     }
 
-    /// Steps 1 to 3.
+    /// Steps 2 and 3.
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError>;
 }
 
 /// Where an adapter starts its programs. Borrowed.
 struct Ground<'a> {
+    /// With all links: one that is down may come.
     stage: &'a Stage,
-    /// All links: one that is down may come.
-    links: &'a [StageLink],
     /// The places of those that it is to use.
     used: &'a [usize],
+    /// What [`Adapter::PROGRAM`] is; empty where it is none.
+    program: PathBuf,
+    /// Where programs are that the lab builds.
+    programs: &'a Programs,
     /// What applications use without a LAN: [`Adapter::ends`].
     tun: Ends,
     /// What the tunnel joins beside its devices: client and server of LANs.
     hosts: Option<Ends>,
 }
 
-/// A tunnel program at both ends. Down at first; one owner.
+/// What a plan says of a tunnel program at both ends. Plain data.
 struct Tunnel<A> {
     adapter: A,
-    pair: Option<Pair>,
+    /// What the option `program` says.
+    program: Option<PathBuf>,
+    choice: Option<Choice>,
+    programs: Programs,
 }
 
 const fn kind<A: Adapter>() -> (&'static str, Make) {
@@ -96,45 +100,42 @@ const fn kind<A: Adapter>() -> (&'static str, Make) {
 }
 
 /// A tunnel as planned, down.
-fn make<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
-    Ok(Box::new(Tunnel { adapter: read::<A>(plan, programs)?, pair: None }))
-}
-
-/// The settings of an adapter.
-fn read<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<A, LabError> {
+fn make<A: Adapter>(plan: &ContenderPlan, programs: &Programs) -> Result<Contender, LabError> {
     let mut options = Options::of_contender(plan);
-    let adapter = A::parse(plan, &mut options, programs)?;
+    let program = if A::PROGRAM.is_some() { options.path("program")? } else { None };
+    let choice = if A::ON_ONE_LINK { Some(Choice::parse(plan, &mut options)?) } else { None };
+    let adapter = A::parse(&mut options)?;
     options.finish()?;
-    Ok(adapter)
+    let tunnel = Tunnel { adapter, program, choice, programs: programs.clone() };
+    Ok(Box::new(move |stage: &Stage| tunnel.up(stage)))
 }
 
 /// The settings that these options make, in TOML.
 #[cfg(test)]
 fn parsed<A: Adapter>(options: &str) -> A {
-    read(&super::tests::plan(A::KIND, options), &super::tests::programs()).expect("understood")
+    A::parse(&mut Options::of_contender(&super::tests::plan(A::KIND, options))).expect("understood")
 }
 
-impl<A: Adapter> Contender for Tunnel<A> {
-    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+impl<A: Adapter> Tunnel<A> {
+    fn up(&self, stage: &Stage) -> Result<(Offer, Down), LabError> {
         let hosts = has_lan(stage).then_some(stage.hosts);
-        let used = match self.adapter.choice() {
+        let used = match &self.choice {
             Some(choice) => vec![choice.place(stage)?],
             None => links_up(stage),
         };
-        let ground = Ground { stage, links: &stage.links, used: &used, tun: self.adapter.ends(stage.inner), hosts };
+        let find = |name| pair::find(A::KIND, ("program", self.program.as_deref()), name);
+        let program = A::PROGRAM.map(find).transpose()?.unwrap_or_default();
+        let tun = self.adapter.ends(stage.inner);
+        let ground = Ground { stage, used: &used, program, programs: &self.programs, tun, hosts };
         let ends = hosts.unwrap_or(ground.tun);
-        let links: Vec<_> = used.iter().map(|&link| &stage.links[link]).collect();
-        let before: Vec<_> = links.iter().map(|link| counters(link)).collect();
+        let links = used.iter().map(|&link| &stage.links[link]);
+        let before: Vec<_> = links.map(|link| (link, counters(link))).collect();
         let mut pair = Pair::new(A::KIND)?;
         self.adapter.start(&ground, &mut pair)?;
-        wait(stage, &ends, &links, &before, &mut pair)?;
-        let programs = pair.programs().map(|(role, pid)| Program { role, pid }).collect();
-        self.pair = Some(pair);
-        Ok(Offer { ends, socket: Transport::Tcp, programs, portals: None })
-    }
-
-    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
-        self.pair.take().map_or(Ok(()), Pair::end)
+        wait(stage, ends, &before, &mut pair)?;
+        let programs = pair.programs();
+        let down: Down = Box::new(move |_: &Stage| pair.end());
+        Ok((Offer { ends, socket: Transport::Tcp, programs, portals: None }, down))
     }
 }
 
@@ -144,22 +145,22 @@ impl Ground<'_> {
         [Some(self.tun), self.hosts].iter().flatten().map(|ends| end(ends).into()).collect()
     }
 
-    /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into
-    /// it.
+    /// Step 3: brings an end's device up, once it is there, and sends what is for the far host into it.
+    fn route(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
+        pair.bring_up(role, self.namespace(role), device)?;
+        let Some(hosts) = self.hosts else { return Ok(()) };
+        let [_, far] = seen(hosts, role);
+        let words = format!("{} route add {} dev {device}", family(far), IpNet::from(far));
+        pair.undo.ip_add(self.namespace(role), &words)
+    }
+
+    /// Step 3: the same with an address from us.
     fn configure(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
         pair.bring_up(role, self.namespace(role), device)?;
         let [own, far] = seen(self.tun, role);
         let words = format!("{} address add {own} peer {far} dev {device}", family(own));
         pair.undo.ip_add(self.namespace(role), &words)?;
         self.route(role, device, pair)
-    }
-
-    /// Step 3, for a device that has its address.
-    fn route(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
-        let Some(hosts) = self.hosts else { return Ok(()) };
-        let [_, far] = seen(hosts, role);
-        let words = format!("{} route add {} dev {device}", family(far), IpNet::from(far));
-        pair.undo.ip_add(self.namespace(role), &words)
     }
 
     fn namespace(&self, role: &str) -> &hawser_wire::Namespace {
@@ -176,38 +177,26 @@ fn seen(ends: Ends, role: &str) -> [IpAddr; 2] {
     if role == LOCAL { [ends.client, ends.server] } else { [ends.server, ends.client] }
 }
 
-/// Step 4.
-fn wait(
-    stage: &Stage,
-    ends: &Ends,
-    links: &[&StageLink],
-    before: &[[Counters; 2]],
-    pair: &mut Pair,
-) -> Result<(), LabError> {
-    let late = Instant::now() + PATIENCE;
-    loop {
-        let (from, destination) = (stage.client.clone(), ends.server);
-        let ping = Ping { from, destination, interval: PING_INTERVAL, duration: PING_DURATION };
+/// Step 4, with what each link had carried before.
+fn wait(stage: &Stage, ends: Ends, links: &[(&StageLink, [Counters; 2])], pair: &mut Pair) -> Result<(), LabError> {
+    let (from, destination) = (stage.client.clone(), ends.server);
+    let ping = Ping { from, destination, interval: PING_INTERVAL, duration: PING_DURATION };
+    let mut fault = String::new();
+    let carries = until(PATIENCE, Duration::ZERO, || {
         let is_answered = !ping.run()?.echoes.is_empty();
-        let silent: Vec<_> = links.iter().zip(before).filter(|(link, before)| !has_carried(link, before)).collect();
-        if is_answered && silent.is_empty() {
-            return Ok(());
-        }
-        pair.check()?;
-        if Instant::now() > late {
-            let silent = silent.iter().map(|(link, _)| link.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(pair.fault(match is_answered {
-                false => "no ping was answered".to_owned(),
-                true => format!("nothing came and went over {silent}"),
-            }));
-        }
-    }
+        let is_silent = |(now, before): (Counters, &Counters)| now.packets_out <= before.packets_out;
+        let silent = links.iter().filter(|(link, before)| counters(link).into_iter().zip(before).any(is_silent));
+        let silent = silent.map(|(link, _)| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        fault = match is_answered {
+            false => "no ping was answered".to_owned(),
+            true if silent.is_empty() => return Ok(Some(())),
+            true => format!("nothing came and went over {silent}"),
+        };
+        pair.check().map(|()| None)
+    })?;
+    carries.ok_or_else(|| pair.fault(fault))
 }
 
 fn counters(link: &StageLink) -> [Counters; 2] {
     Way::BOTH.map(|way| link.link.counters(way))
-}
-
-fn has_carried(link: &StageLink, before: &[Counters; 2]) -> bool {
-    counters(link).iter().zip(before).all(|(now, before)| now.packets_out > before.packets_out)
 }

@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::program::find;
-use super::{Adapter, Choice, ContenderPlan, Ground, LOCAL, LabError, Options, Pair, Programs, REMOTE};
+use super::pair::find;
+use super::{Adapter, Ground, LOCAL, LabError, Options, Pair, REMOTE};
 
 /// Where both listen.
 const PORT: u16 = 4921;
@@ -17,31 +17,25 @@ const CIPHERS: [&str; 2] = ["aes-128-gcm", "chacha20-poly1305"];
 
 /// Its settings. Plain data.
 pub(super) struct Yardstick {
-    choice: Choice,
     cipher: &'static str,
     program: Option<PathBuf>,
 }
 
 impl Adapter for Yardstick {
     const KIND: &'static str = "yardstick";
+    const ON_ONE_LINK: bool = true;
 
-    fn parse(plan: &ContenderPlan, options: &mut Options, programs: &Programs) -> Result<Self, LabError> {
-        let choice = Choice::parse(plan, options)?;
-        let cipher = options.word("cipher", &CIPHERS)?;
-        let beside = programs.hawser.with_file_name(Self::KIND);
-        let program = options.path("program")?.or_else(|| beside.is_file().then_some(beside));
-        Ok(Self { choice, cipher, program })
-    }
-
-    fn choice(&self) -> Option<&Choice> {
-        Some(&self.choice)
+    fn parse(options: &mut Options) -> Result<Self, LabError> {
+        Ok(Self { cipher: options.word("cipher", &CIPHERS)?, program: options.path("program")? })
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = find(Self::KIND, ("program", self.program.as_deref()), Self::KIND)?;
+        let beside = ground.programs.hawser.with_file_name(Self::KIND);
+        let told = self.program.clone().or_else(|| beside.is_file().then_some(beside));
+        let program = find(Self::KIND, ("program", told.as_deref()), Self::KIND)?;
         let link = ground.used[0];
         let home = SocketAddr::new(ground.stage.address(link), PORT).to_string();
-        let far = SocketAddr::new(ground.links[link].far_address, PORT).to_string();
+        let far = SocketAddr::new(ground.stage.links[link].far_address, PORT).to_string();
         for (role, bind, peer) in [(REMOTE, &far, &home), (LOCAL, &home, &far)] {
             let device = format!("ys-{role}");
             let ends = ["--tun", &device, "--bind", bind, "--peer", peer, "--role", role];

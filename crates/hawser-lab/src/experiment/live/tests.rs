@@ -7,10 +7,11 @@ use hawser_wire::traffic::TcpTransfer;
 
 use super::super::plan::{self, Choice, Series};
 use super::super::tests::scenario;
-use super::super::{Line, Mark, Outcome};
+use super::super::{Line, Mark, Outcome, measure};
 use super::*;
 use crate::contender::{Program, Transport};
 use crate::scenario::{Column, Table};
+use crate::workload::Ready;
 
 /// What the doubles did, in order.
 static DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -26,19 +27,14 @@ fn done() -> Vec<String> {
 }
 
 /// Packets are carried over the first link, by nobody's doing; this very process stands for its program.
-struct Plain;
-
-impl Contender for Plain {
-    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
-        note("up");
-        let programs = vec![Program { role: "local", pid: rustix::process::getpid() }];
-        Ok(Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs, portals: None })
-    }
-
-    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
+fn plain(stage: &Stage) -> Result<(Offer, Down), LabError> {
+    note("up");
+    let programs = vec![Program { role: "local", pid: rustix::process::getpid() }];
+    let down: Down = Box::new(|_: &Stage| {
         note("down");
         Ok(())
-    }
+    });
+    Ok((Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs, portals: None }, down))
 }
 
 /// A transfer from the server, or what its option says instead.
@@ -47,31 +43,33 @@ struct Transfer {
 }
 
 impl Workload for Transfer {
-    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
         note("prepare");
         // A connection whose segments the watch sees.
         let address = SocketAddr::new(ground.ends.server, 4000);
         let listener = ground.server.run(|| TcpListener::bind(address))?.expect("a port");
         drop(ground.client.run(|| TcpStream::connect(address))?.expect("it is there"));
         drop(listener);
-        Ok(())
+        Ok(Box::new(move |when: When| self.run(ground, when)))
     }
+}
 
-    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+impl Transfer {
+    fn run(&self, ground: Ground<'_>, when: When) -> Result<Findings, LabError> {
         note("run");
         match self.says {
             Some("missing") => return Err(missing("install it")),
-            Some(reason) => return Err(LabError::NoFigure { figure: "goodput", reason: reason.to_owned() }),
+            Some(reason) => return Err(LabError::refused("measure goodput", reason.to_owned())),
             None => {}
         }
-        start.sleep_until();
-        let (from, to) = ((&ground.server, ground.ends.server), SocketAddr::new(ground.ends.client, 4001));
-        let got = TcpTransfer::cubic(from, (&ground.client, to), ground.duration).run()?;
+        when.start.sleep_until();
+        let (from, to) = ((ground.server, ground.ends.server), SocketAddr::new(ground.ends.client, 4001));
+        let got = TcpTransfer::cubic(from, (ground.client, to), when.duration).run()?;
         let lines = [("goodput_mbps", 500), (measure::FINE, 10)].map(|(name, ms)| {
             let step = Duration::from_millis(ms);
             Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values: got.mbps_by(step) }
         });
-        let mbps = got.mbps_between(got.start(), got.start() + ground.duration);
+        let mbps = got.mbps_between(got.start(), got.start() + when.duration);
         // The round trip is as a ping beside it would find.
         let figures = Findings::named([(LOADED, 50.0), ("goodput_mbps", mbps)]);
         Ok(Findings { lines: lines.into(), ..figures })
@@ -79,15 +77,15 @@ impl Workload for Transfer {
 }
 
 fn missing(hint: &str) -> LabError {
-    LabError::Missing { what: "tool".to_owned(), hint: hint.to_owned() }
+    LabError::missing("tool", hint)
 }
 
-fn transfers(says: Option<&'static str>) -> Make<WorkloadPlan, dyn Workload> {
+fn transfers(says: Option<&'static str>) -> Make<WorkloadPlan, Box<dyn Workload>> {
     Box::new(move |_| Ok(Box::new(Transfer { says })))
 }
 
 fn live(scenario: &Scenario, says: Option<&'static str>) -> Outcome {
-    let live = Live::new(scenario, Box::new(|_| Ok(Box::new(Plain))), transfers(says), None).expect("all is known");
+    let live = Live::new(scenario, Box::new(|_| Ok(Box::new(plain))), transfers(says), None).expect("all is known");
     let all = Series::all(scenario, Choice { quick: true, repetitions: None });
     let planned = plan::next(&all, &[], &scenario.repeat).expect("there is a run");
     live.run(&planned).into()
@@ -149,6 +147,6 @@ fn what_means_nothing_is_told_before_anything_runs() {
     let made = |error: fn() -> LabError| {
         Live::new(&scenario, Box::new(move |_| Err(error())), transfers(None), None).map(drop)
     };
-    assert!(made(|| LabError::Option { contender: "tcp".to_owned(), fault: "no".to_owned() }).is_err());
+    assert!(made(|| LabError::refused("set up tcp", "no".to_owned())).is_err());
     assert!(made(|| missing("")).is_ok());
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use hawser_wire::Direction;
 
-use super::links::{GOODPUT, LOAD, PERCENT, Sends, mbps, sends};
-use crate::experiment::{Findings, Line};
+use super::links::{GOODPUT, LOAD, PERCENT, mbps};
+use crate::experiment::Findings;
 use crate::scenario::{Case, Event, Happening, LinkPlan, WorkloadPlan};
+use crate::workload::{Ways, ways};
 
 /// Steps of the line.
 const STEP: Duration = Duration::from_millis(500);
@@ -40,24 +41,22 @@ pub fn capacity(case: &Case, events: &[Event], workload: &WorkloadPlan, found: &
     if case.links.iter().any(|link| link.medium.is_some()) {
         return findings;
     }
-    let sends = sends(&workload.options);
+    let ways = ways(&workload.options);
     let spans = spans(case, events);
-    let held = |from, until| bytes(&spans, sends, from, until);
+    let held = |from, until| bytes(&spans, ways, from, until);
     let Some(all) = held(Duration::ZERO, workload.duration) else { return findings };
     let capacity = mbps(all, workload.duration);
-    findings.metrics.insert(CAPACITY.to_owned(), capacity);
+    findings.put(CAPACITY, capacity);
     let steps = u32::try_from(workload.duration.as_nanos() / STEP.as_nanos()).unwrap_or(u32::MAX);
     let values = (0..steps).filter_map(|step| Some(mbps(held(STEP * step, STEP * (step + 1))?, STEP))).collect();
-    findings.lines.push(Line { name: CAPACITY.to_owned(), link: None, step_s: STEP.as_secs_f64(), values });
+    findings.put_line(CAPACITY, STEP.as_secs_f64(), values);
     let figure = |name: &str| found.metrics.get(name).copied();
     let is_bulk = BULK.contains(&workload.kind.as_str()) && !workload.options.contains_key("bytes");
-    let brought = match (is_bulk, figure(LOAD)) {
-        (_, Some(load)) => Some(load + figure(GOODPUT).unwrap_or_default()),
-        (true, None) => figure(GOODPUT),
-        (false, None) => None,
+    let brought = match figure(LOAD) {
+        Some(load) => Some(load + figure(GOODPUT).unwrap_or_default()),
+        None => figure(GOODPUT).filter(|_| is_bulk),
     };
-    let share = brought.filter(|_| capacity > 0.0).map(|brought| PERCENT * brought / capacity);
-    findings.metrics.extend(share.map(|share| (SHARE.to_owned(), share)));
+    findings.put_some(SHARE, brought.filter(|_| capacity > 0.0).map(|brought| PERCENT * brought / capacity));
     findings
 }
 
@@ -108,7 +107,7 @@ fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
 }
 
 /// Step 2: between two times; none where that has no bound.
-fn bytes(spans: &[Span<'_>], sends: Sends, from: Duration, until: Duration) -> Option<u64> {
+fn bytes(spans: &[Span<'_>], ways: Ways, from: Duration, until: Duration) -> Option<u64> {
     let mut sum = 0;
     for (place, (begin, links)) in spans.iter().enumerate() {
         let end = spans.get(place + 1).map_or(until, |(next, _)| until.min(*next));
@@ -117,8 +116,8 @@ fn bytes(spans: &[Span<'_>], sends: Sends, from: Duration, until: Duration) -> O
             continue;
         }
         for now in links.values().filter(|now| now.is_there) {
-            for &way in sends {
-                sum += of_way(&now.ways[way], begin, end)?;
+            for &way in ways {
+                sum += of_way(&now.ways[way as usize], begin, end)?;
             }
         }
     }

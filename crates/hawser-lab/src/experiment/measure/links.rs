@@ -12,12 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hawser_wire::traffic::Towards;
 use hawser_wire::{Counters, Moment, Way};
 
-use super::programs::{Costs, Meter};
+use super::programs::Meter;
 use crate::experiment::{Findings, Line};
 use crate::scenario::Event;
 use crate::stage::StageLink;
+use crate::workload::{BOTH, Ways, When, millis};
 
 /// From one look to the next. Source: Barreira's testbed, which read interface counters this often.
 const STEP: Duration = Duration::from_millis(500);
@@ -30,8 +32,7 @@ const BEFORE: usize = 20;
 const WATCHED: usize = 30;
 /// It carries that again once half a second has this part of it. Source: docs/scenarios.md, `links_recovery_ms`.
 const BACK: f64 = 0.9;
-/// Milliseconds in a second, and a whole in percent.
-pub(super) const MILLI: f64 = 1e3;
+/// A whole in percent.
 pub(super) const PERCENT: f64 = 100.0;
 /// The workload's own figure.
 pub(super) const GOODPUT: &str = "goodput_mbps";
@@ -44,14 +45,11 @@ const MEGA: f64 = 1e6;
 /// A link's counters at a moment: from the local end, and to it.
 type Look = [Counters; 2];
 
-/// Bytes handed to a link, both ways together.
-fn sent(look: &Look) -> u64 {
-    look[0].bytes_in + look[1].bytes_in
-}
-
 /// What the links carried over time. Plain data.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Carried {
+    /// What the links are called.
+    names: Vec<String>,
     /// At the start, and ten times a second: of each link.
     glances: Vec<Vec<Look>>,
     /// At the end, within the last step.
@@ -59,15 +57,7 @@ pub struct Carried {
     /// From the start to the end.
     pub time: Duration,
     /// What programs cost.
-    pub costs: Costs,
-}
-
-/// When is looked: from when, for how long, and after which time programs' costs count. Plain data.
-#[derive(Clone, Copy, Debug)]
-pub struct When {
-    pub start: Moment,
-    pub duration: Duration,
-    pub after: Duration,
+    pub costs: Meter,
 }
 
 /// Step 1: does the work while the counters are read, or until the work is done.
@@ -79,7 +69,7 @@ pub fn watched<T>(links: &[StageLink], meter: Meter, when: When, work: impl FnOn
         let done = work();
         is_done.store(true, Ordering::Release);
         let carried = looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (done, carried)
+        (done, Carried { names: links.iter().map(|link| link.name.clone()).collect(), ..carried })
     })
 }
 
@@ -100,81 +90,58 @@ fn look(read: &dyn Fn() -> Vec<Look>, mut meter: Meter, when: When, is_done: &At
     if !is_done.load(Ordering::Acquire) {
         end.sleep_until();
     }
-    Carried { glances, last: read(), time: Moment::now() - start, costs: meter.finish() }
-}
-
-/// In which directions a workload sends: places among up, from the client, and down.
-pub type Sends = &'static [usize];
-const UP: Sends = &[0];
-const DOWN: Sends = &[1];
-const BOTH: Sends = &[0, 1];
-
-/// As a workload's options have it; both where they do not say.
-pub fn sends(options: &toml::Table) -> Sends {
-    // The load beside a workload moves more than it.
-    match options.get("load").or(options.get("direction")).and_then(toml::Value::as_str) {
-        Some("up") => UP,
-        Some("down") => DOWN,
-        _ => BOTH,
-    }
+    let names = Vec::new();
+    Carried { names, glances, last: read(), time: Moment::now() - start, costs: meter.finish() }
 }
 
 /// Bytes delivered.
-fn delivered(look: &Look, sends: Sends) -> u64 {
-    sends.iter().map(|&way| look[way].bytes_out).sum()
+fn delivered(look: &Look, ways: &[Towards]) -> u64 {
+    ways.iter().map(|&way| look[way as usize].bytes_out).sum()
 }
 
-/// Step 2, for links of these names; queues are of the time after the workload's first seconds.
-pub fn carried(names: &[&str], carried: &Carried, sends: Sends, after: Duration) -> Findings {
+/// Step 2; queues are of the time after the workload's first seconds.
+pub fn carried(carried: &Carried, ways: Ways, after: Duration) -> Findings {
     let mut findings = Findings::default();
+    let mean = |bytes: u64| (!carried.time.is_zero()).then(|| mbps(bytes, carried.time));
     let own = |link: usize| carried.between(link, |look| delivered(look, BOTH));
-    let total: u64 = (0..names.len()).map(own).sum();
+    let total: u64 = (0..carried.names.len()).map(own).sum();
     let steps: Vec<_> = carried.glances.iter().step_by(GLANCES).collect();
-    for (link, name) in names.iter().enumerate() {
-        for (of, way) in [("link_up_mbps", UP), ("link_down_mbps", DOWN)] {
-            let bytes = |pair: &[&Vec<Look>]| delivered(&pair[1][link], way) - delivered(&pair[0][link], way);
+    for (link, name) in carried.names.iter().enumerate() {
+        for (of, way) in [("link_up_mbps", Towards::Server), ("link_down_mbps", Towards::Client)] {
+            let bytes = |pair: &[&Vec<Look>]| delivered(&pair[1][link], &[way]) - delivered(&pair[0][link], &[way]);
             let values = steps.windows(2).map(|pair| mbps(bytes(pair), STEP)).collect();
-            let link = Some((*name).to_owned());
+            let link = Some(name.clone());
             findings.lines.push(Line { name: of.to_owned(), link, step_s: STEP.as_secs_f64(), values });
         }
         if total > 0 {
-            findings.metrics.insert(format!("share_{name}"), own(link) as f64 / total as f64);
+            findings.put(format!("share_{name}"), own(link) as f64 / total as f64);
         }
-        if !carried.time.is_zero() {
-            let mean = mbps(carried.between(link, |look| delivered(look, sends)), carried.time);
-            findings.metrics.insert(format!("link_{name}_mbps"), mean);
-        }
+        let brought = carried.between(link, |look| delivered(look, ways));
+        findings.put_some(&format!("link_{name}_mbps"), mean(brought));
         if let Some(first) = carried.glances.get(place(after)) {
-            let waited = |&way: &usize| carried.last[link][way].queue_delay_mean_since(&first[link][way]);
-            let most = sends.iter().map(waited).max().unwrap_or_default();
-            findings.metrics.insert(format!("queue_{name}_ms"), most.as_secs_f64() * MILLI);
+            let waited = |way: usize| carried.last[link][way].queue_delay_mean_since(&first[link][way]);
+            let most = ways.iter().map(|&way| waited(way as usize)).max().unwrap_or_default();
+            findings.put(format!("queue_{name}_ms"), millis(most));
         }
     }
-    if !carried.time.is_zero() {
-        let all: u64 = (0..names.len()).map(|link| carried.between(link, sent)).sum();
-        findings.metrics.insert("wire_mbps".to_owned(), mbps(all, carried.time));
-    }
+    findings.put_some("wire_mbps", mean(carried.sent()));
     findings
 }
 
 /// Step 3: packets a second that were handed to each link, the busier way, and the bytes of one in the mean; in the
 /// seconds before the first event, and in those before the end.
-pub fn handed(names: &[&str], carried: &Carried, events: &[Event]) -> Findings {
+pub fn handed(carried: &Carried, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let Some(first) = events.first() else { return findings };
     for (word, end) in [("before", place(first.at)), ("last", carried.glances.len().saturating_sub(1))] {
         let Some(begin) = end.checked_sub(WATCHED).filter(|_| end < carried.glances.len()) else { continue };
         let seconds = GLANCE.as_secs_f64() * WATCHED as f64;
-        for (link, name) in names.iter().enumerate() {
+        for (link, name) in carried.names.iter().enumerate() {
             let (before, after) = (&carried.glances[begin][link], &carried.glances[end][link]);
-            let ways = before.iter().zip(after).map(|(before, after)| {
-                let packets = (after.packets_in - before.packets_in) as f64;
-                (packets / seconds, (after.bytes_in - before.bytes_in) as f64 / packets.max(1.0))
-            });
-            let (packets, bytes) =
-                ways.fold((0.0, 0.0), |most: (f64, f64), way| (most.0.max(way.0), most.1.max(way.1)));
-            findings.metrics.insert(format!("{word}_{name}_packets_per_s"), packets);
-            findings.metrics.insert(format!("{word}_{name}_packet_bytes"), bytes);
+            let packets = |way: usize| (after[way].packets_in - before[way].packets_in) as f64;
+            let bytes = |way: usize| (after[way].bytes_in - before[way].bytes_in) as f64 / packets(way).max(1.0);
+            findings.put(format!("{word}_{name}_packets_per_s"), packets(0).max(packets(1)) / seconds);
+            findings.put(format!("{word}_{name}_packet_bytes"), bytes(0).max(bytes(1)));
         }
     }
     findings
@@ -188,9 +155,7 @@ fn place(time: Duration) -> usize {
 /// Step 4, where the workload has a goodput.
 pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
     let got = application_bytes(workload, carried.time, Duration::ZERO)?;
-    let links = carried.last.len();
-    let sent: u64 = (0..links).map(|link| carried.between(link, sent)).sum();
-    Some((sent as f64 / got - 1.0) * PERCENT)
+    Some((carried.sent() as f64 / got - 1.0) * PERCENT)
 }
 
 /// What the application got from some time on, and the load beside it: goodput over time, or where there is none its
@@ -204,18 +169,15 @@ pub fn application_bytes(workload: &Findings, time: Duration, after: Duration) -
     (megabits > 0.0).then_some(megabits * MEGA / BYTE_BITS)
 }
 
-/// Step 3, where events happened after links had carried something: `links_recovery_ms`. Of links that do not come
-/// back it is the rest of the run.
-pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Findings {
-    let mut findings = Findings::default();
-    let (Some(first), Some(last)) = (events.first(), events.last()) else { return findings };
-    let (first, from) = (place(first.at), place(last.at));
-    let count = carried.glances.len();
+/// Step 3, where events happened after links had carried something, in milliseconds. Of links that do not come back it
+/// is the rest of the run.
+pub fn links_recovery(carried: &Carried, events: &[Event], ways: Ways) -> Option<f64> {
+    let (first, from, count) = (place(events.first()?.at), place(events.last()?.at), carried.glances.len());
     if first < BEFORE || from + GLANCES >= count {
-        return findings;
+        return None;
     }
     let bytes = |link: usize, begin: usize, end: usize| {
-        (delivered(&carried.glances[end][link], sends) - delivered(&carried.glances[begin][link], sends)) as f64
+        (delivered(&carried.glances[end][link], ways) - delivered(&carried.glances[begin][link], ways)) as f64
     };
     let part = BACK * GLANCES as f64 / BEFORE as f64;
     let is_back = |at: usize| {
@@ -224,8 +186,7 @@ pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Find
     };
     let back = (from..count - GLANCES).find(|&at| is_back(at)).unwrap_or(count - 1);
     let steps = u32::try_from(back - from).unwrap_or(u32::MAX);
-    findings.metrics.insert("links_recovery_ms".to_owned(), (GLANCE * steps).as_secs_f64() * MILLI);
-    findings
+    Some(millis(GLANCE * steps))
 }
 
 impl Carried {
@@ -233,6 +194,11 @@ impl Carried {
     fn between(&self, link: usize, count: impl Fn(&Look) -> u64) -> u64 {
         let first = self.glances.first().and_then(|look| look.get(link)).map_or(0, &count);
         self.last.get(link).map_or(0, &count).saturating_sub(first)
+    }
+
+    /// Bytes handed to all links, both ways together.
+    fn sent(&self) -> u64 {
+        (0..self.last.len()).map(|link| self.between(link, |look| look[0].bytes_in + look[1].bytes_in)).sum()
     }
 }
 
@@ -247,6 +213,7 @@ mod tests {
     use super::*;
     use crate::experiment::tests::event;
     use crate::scenario::{Happening, TunnelEnd};
+    use crate::workload::{DOWN, ways};
 
     fn of(sent: u64, up: u64, down: u64) -> Look {
         let way = |bytes_in, bytes_out| Counters { bytes_in, bytes_out, ..Counters::default() };
@@ -261,30 +228,28 @@ mod tests {
             vec![of(251_000, 500, 250_500), of(62_500, 62_500, 0)],
         ];
         Carried {
+            names: vec!["wifi".to_owned(), "eth".to_owned()],
             glances: steps.into_iter().flat_map(|step| std::iter::repeat_n(step, GLANCES)).collect(),
             last: vec![of(376_000, 500, 375_500), of(125_000, 125_000, 0)],
             time: Duration::from_millis(1500),
-            costs: Costs::default(),
+            costs: Meter::default(),
         }
     }
 
     #[test]
     fn each_link_has_a_line_for_either_direction_and_a_share() {
-        let findings = carried(&["wifi", "eth"], &two_links(), BOTH, Duration::ZERO);
-        let lines: Vec<(&str, &str, &[f64])> = findings
-            .lines
-            .iter()
-            .map(|line| (line.name.as_str(), line.link.as_deref().unwrap_or(""), line.values.as_slice()))
-            .collect();
-        let expected: [(&str, &str, &[f64]); 4] = [
-            ("link_up_mbps", "wifi", &[0.0, 0.0]),
-            ("link_down_mbps", "wifi", &[2.0, 2.0]),
-            ("link_up_mbps", "eth", &[0.0, 1.0]),
-            ("link_down_mbps", "eth", &[0.0, 0.0]),
+        let findings = carried(&two_links(), BOTH, Duration::ZERO);
+        let lines = findings.lines.iter().map(|line| (&*line.name, line.link.as_deref(), &*line.values));
+        let expected: [(&str, Option<&str>, &[f64]); 4] = [
+            ("link_up_mbps", Some("wifi"), &[0.0, 0.0]),
+            ("link_down_mbps", Some("wifi"), &[2.0, 2.0]),
+            ("link_up_mbps", Some("eth"), &[0.0, 1.0]),
+            ("link_down_mbps", Some("eth"), &[0.0, 0.0]),
         ];
-        assert_eq!(lines, expected);
+        assert!(lines.eq(expected), "{findings:?}");
         assert_eq!((findings.metrics["share_wifi"], findings.metrics["share_eth"]), (0.75, 0.25));
-        let nothing = carried(&["wifi"], &Carried::default(), BOTH, Duration::ZERO);
+        let nothing = Carried { names: vec!["wifi".to_owned()], ..Carried::default() };
+        let nothing = carried(&nothing, BOTH, Duration::ZERO);
         assert!(nothing.metrics.is_empty(), "nothing has no shares");
         assert!((findings.metrics["wire_mbps"] - 500_000.0 * 8.0 / 1.5e6).abs() < 1e-9, "{findings:?}");
     }
@@ -294,12 +259,12 @@ mod tests {
         let table = [("up", 0.0, 125_000.0), ("down", 375_000.0, 0.0), ("both", 375_000.0, 125_000.0)];
         for (direction, wifi, eth) in table {
             let options = toml::Table::from_iter([("direction".to_owned(), toml::Value::from(direction))]);
-            let metrics = carried(&["wifi", "eth"], &two_links(), sends(&options), Duration::ZERO).metrics;
+            let metrics = carried(&two_links(), ways(&options), Duration::ZERO).metrics;
             let mbps = |bytes: f64| bytes * 8.0 / 1e6 / 1.5;
             assert!((metrics["link_wifi_mbps"] - mbps(wifi)).abs() < 1e-9, "{direction}: {metrics:?}");
             assert!((metrics["link_eth_mbps"] - mbps(eth)).abs() < 1e-9, "{direction}: {metrics:?}");
         }
-        assert_eq!(sends(&toml::Table::new()), BOTH);
+        assert_eq!(ways(&toml::Table::new()), BOTH);
     }
 
     /// What a link delivers in each glance of 5 s.
@@ -314,7 +279,7 @@ mod tests {
         };
         let end = TunnelEnd::Remote;
         let events = [event(2000, Happening::Stop(end)), event(3000, Happening::Continue(end))];
-        links_recovery(&carried, &events, DOWN).metrics.get("links_recovery_ms").copied().map(f64::round)
+        links_recovery(&carried, &events, DOWN).map(f64::round)
     }
 
     #[test]
@@ -328,7 +293,7 @@ mod tests {
         for (name, links, expected) in table {
             assert_eq!(recovery(links), expected, "{name}");
         }
-        assert!(links_recovery(&Carried::default(), &[], DOWN).metrics.is_empty());
+        assert_eq!(links_recovery(&Carried::default(), &[], DOWN), None);
     }
 
     #[test]
@@ -339,8 +304,9 @@ mod tests {
             let way = Counters { packets_in: small + full, bytes_in: small * 60 + full * 1500, ..Counters::default() };
             vec![[way, Counters::default()]]
         };
-        let carried = Carried { glances: (0..=80).map(look).collect(), ..Carried::default() };
-        let metrics = handed(&["spare"], &carried, &[event(4000, Happening::Cut)]).metrics;
+        let names = vec!["spare".to_owned()];
+        let carried = Carried { names, glances: (0..=80).map(look).collect(), ..Carried::default() };
+        let metrics = handed(&carried, &[event(4000, Happening::Cut)]).metrics;
         let expected = [
             ("before_spare_packets_per_s", 10.0),
             ("before_spare_packet_bytes", 60.0),
@@ -350,7 +316,7 @@ mod tests {
         for (name, value) in expected {
             assert!((metrics[name] - value).abs() < 1e-9, "{name}: {metrics:?}");
         }
-        assert!(handed(&["spare"], &carried, &[]).metrics.is_empty());
+        assert!(handed(&carried, &[]).metrics.is_empty());
     }
 
     #[test]
@@ -378,7 +344,7 @@ mod tests {
         let carried = look(&read, Meter::of(&[]), when(1200), &not_done);
         assert_eq!(carried.glances.len(), 13);
         assert!(carried.time >= Duration::from_millis(1200), "{:?}", carried.time);
-        assert_eq!(carried.between(0, sent), 13);
+        assert_eq!(carried.sent(), 13);
         let done = AtomicBool::new(true);
         let carried = look(&read, Meter::of(&[]), when(60_000), &done);
         assert_eq!(carried.glances.len(), 1);

@@ -9,9 +9,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Columns of the line `cpu` that are no work: idle, iowait. Source: proc_stat(5).
-const IDLE: [usize; 2] = [3, 4];
-/// Columns that count: user, nice, system, idle, iowait, irq, softirq; steal and guests are not ours.
+/// Columns of the line `cpu` that count; steal and guests are not ours. Source: proc_stat(5).
 const COLUMNS: usize = 7;
 /// The parent of all kernel threads. Source: kernel/kthread.c, kthreadd.
 const KTHREADD: u32 = 2;
@@ -29,10 +27,10 @@ pub(super) fn busy() -> Option<Duration> {
 
 fn work(stat: &str) -> Option<Duration> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let columns: Vec<u64> =
-        line.split_whitespace().take(COLUMNS).map(|word| word.parse().ok()).collect::<Option<_>>()?;
-    let work = columns.iter().enumerate().filter(|(column, _)| !IDLE.contains(column)).map(|(_, ticks)| ticks);
-    (columns.len() == COLUMNS).then(|| time(work.sum()))
+    let ticks = line.split_whitespace().take(COLUMNS).map(|word| word.parse::<u64>().ok());
+    let ticks = ticks.collect::<Option<Vec<_>>>()?;
+    let [user, nice, system, _idle, _iowait, irq, softirq] = ticks[..] else { return None };
+    Some(time(user + nice + system + irq + softirq))
 }
 
 /// What all processes have worked so far, but for those of these ids, this one and the kernel's; none as with the

@@ -25,143 +25,116 @@ const MEBI: f64 = 1024.0 * 1024.0;
 /// each.
 const TICKS: Duration = Duration::from_millis(40);
 
-/// Programs, and what was seen of them so far. Starts with a look at their memory; one owner.
-#[derive(Clone, Debug)]
+/// Programs, with the bytes of their executable files, and the looks at them so far. Starts with the first look; one
+/// owner.
+#[derive(Clone, Debug, Default)]
 pub struct Meter {
-    programs: Vec<(Program, ProcessUsage)>,
-    begun: Option<Begun>,
+    programs: Vec<(Program, Option<u64>)>,
+    looks: Vec<Look>,
 }
 
-/// The first look that counts. Plain data.
+/// Programs and the machine at a moment. Plain data.
 #[derive(Clone, Debug)]
-struct Begun {
+struct Look {
     at: Moment,
+    /// Of each program; none of one that is gone.
     usages: Vec<Option<ProcessUsage>>,
+    /// Processor time so far: of the whole machine, and of processes that take no part.
     machine: Option<[Duration; 2]>,
-}
-
-/// What programs and the machine cost. None by default; plain data.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Costs {
-    time: Duration,
-    programs: Vec<Cost>,
-    /// Of the machine but for others, and of others.
-    machine: Option<[Duration; 2]>,
-}
-
-/// What a program cost. Plain data.
-#[derive(Clone, Debug, PartialEq)]
-struct Cost {
-    role: &'static str,
-    idle: ProcessUsage,
-    before: ProcessUsage,
-    after: ProcessUsage,
-    /// Of its executable file.
-    bytes: Option<u64>,
 }
 
 impl Meter {
-    /// Step 1; programs that are gone are left out.
+    /// Step 1.
     pub fn of(programs: &[Program]) -> Self {
-        let look = |program: &Program| Some((program.clone(), usage(program)?));
-        Self { programs: programs.iter().filter_map(look).collect(), begun: None }
+        let programs = programs.iter().map(|program| (program.clone(), bytes(program))).collect();
+        let mut meter = Self { programs, looks: Vec::new() };
+        meter.look();
+        meter
     }
 
     /// Step 2, where it is not done.
     pub fn begin(&mut self) {
-        if self.begun.is_none() {
-            let usages = self.programs.iter().map(|(program, _)| usage(program)).collect();
-            self.begun = Some(Begun { at: Moment::now(), usages, machine: self.spent() });
+        if self.looks.len() == 1 {
+            self.look();
         }
     }
 
-    /// Step 3. A program that has ended meanwhile is left out: what it cost can no longer be told.
-    pub fn finish(mut self) -> Costs {
+    /// Step 3.
+    pub fn finish(mut self) -> Self {
         self.begin();
-        let machine = self.spent();
-        let Some(Begun { at, usages, machine: before }) = self.begun else { return Costs::default() };
-        let cost = |((program, idle), before): ((Program, ProcessUsage), Option<ProcessUsage>)| {
-            let (before, after, bytes) = (before?, usage(&program)?, bytes(&program));
-            Some(Cost { role: program.role, idle, before, after, bytes })
-        };
-        let machine = before.zip(machine).map(|(before, after)| {
-            let [all, others] = [0, 1].map(|of| after[of].saturating_sub(before[of]));
-            [all.saturating_sub(others), others]
-        });
-        let programs = self.programs.into_iter().zip(usages).filter_map(cost).collect();
-        Costs { time: Moment::now() - at, programs, machine }
+        self.look();
+        self
     }
 
-    /// Processor time so far: of the whole machine, and of processes that take no part.
-    fn spent(&self) -> Option<[Duration; 2]> {
+    fn look(&mut self) {
         let ids: Vec<u32> = self.programs.iter().map(|(program, _)| id(program)).collect();
-        Some([busy()?, others(&ids)?])
+        let usages = ids.iter().map(|&id| ProcessUsage::of(id).ok()).collect();
+        let machine = busy().and_then(|busy| Some([busy, others(&ids)?]));
+        self.looks.push(Look { at: Moment::now(), usages, machine });
     }
-}
 
-impl Costs {
-    /// Figures, where the application got this many bytes meanwhile.
+    /// Figures once it is finished, where the application got this many bytes meanwhile. A program that has ended is
+    /// left out: what it cost can no longer be told.
     pub fn findings(&self, application_bytes: Option<f64>) -> Findings {
-        let (gigabytes, time) = (application_bytes.map(|bytes| bytes / GIGA), self.time.as_secs_f64());
+        let [idle, before, after] = self.looks.as_slice() else { return Findings::default() };
+        let (gigabytes, time) = (application_bytes.map(|bytes| bytes / GIGA), (after.at - before.at).as_secs_f64());
         let mut metrics: BTreeMap<String, f64> = BTreeMap::new();
-        for cost in &self.programs {
+        let mut memory: [Option<u64>; 4] = [None; 4];
+        for (place, (Program { role, .. }, bytes)) in self.programs.iter().enumerate() {
+            let looks = [idle, before, after].map(|look| look.usages[place]);
+            let [Some(idle), Some(before), Some(after)] = looks else { continue };
             let mut add = |name: &str, value: f64| *metrics.entry(name.to_owned()).or_default() += value;
-            let (spent, share) = (cost.spent(), cost.share());
+            let (spent, share) = (spent(&before, &after), user_share(&before, &after));
             if let Some(gigabytes) = gigabytes {
-                add(&format!("cpu_{}_s_per_gb", cost.role), spent / gigabytes);
+                add(&format!("cpu_{role}_s_per_gb"), spent / gigabytes);
                 add("cpu_s_per_gb", spent / gigabytes);
             }
             if time > 0.0 {
-                add(&format!("cpu_{}_percent", cost.role), spent / time * PERCENT);
+                add(&format!("cpu_{role}_percent"), spent / time * PERCENT);
             }
             add("cpu_user_s", spent * share);
             add("cpu_system_s", spent * (1.0 - share));
-            add("context_switches", cost.after.switches.saturating_sub(cost.before.switches) as f64);
+            add("context_switches", after.switches.saturating_sub(before.switches) as f64);
+            let own = [Some(idle.resident), Some(after.resident), Some(after.resident_most), *bytes];
+            memory = std::array::from_fn(|of| memory[of].max(own[of]));
         }
         let of = |name: &str| metrics.get(name).copied().unwrap_or_default();
         let (user, all) = (of("cpu_user_s"), of("cpu_user_s") + of("cpu_system_s"));
-        let [own, others] = self.machine.map_or([None; 2], |both| both.map(|time| Some(time.as_secs_f64())));
-        let figures = [
+        let [own, others] = machine(before, after).map_or([None; 2], |both| both.map(Some));
+        let names = ["memory_idle_mib", "memory_mib", "memory_most_mib", "program_mib"];
+        let memory = memory.map(|bytes| bytes.map(|bytes| bytes as f64 / MEBI));
+        let figures = names.into_iter().zip(memory).chain([
             ("cpu_user_percent", (all > 0.0).then(|| user / all * PERCENT)),
-            ("memory_idle_mib", self.most(|cost| Some(cost.idle.resident))),
-            ("memory_mib", self.most(|cost| Some(cost.after.resident))),
-            ("memory_most_mib", self.most(|cost| Some(cost.after.resident_most))),
-            ("program_mib", self.most(|cost| cost.bytes)),
             ("machine_s_per_gb", own.zip(gigabytes).map(|(own, gigabytes)| own / gigabytes)),
             ("others_processors", others.filter(|_| time > 0.0).map(|others| others / time)),
-        ];
-        metrics.extend(figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        ]);
+        metrics.extend(figures.filter_map(|(name, value)| Some((name.to_owned(), value?))));
         Findings { metrics, ..Findings::default() }
-    }
-
-    /// Mebibytes of the larger program.
-    fn most(&self, of: fn(&Cost) -> Option<u64>) -> Option<f64> {
-        Some(self.programs.iter().filter_map(of).max()? as f64 / MEBI)
     }
 }
 
-impl Cost {
-    /// Seconds of processor time: to the nanosecond, unless threads that ended meanwhile took theirs along.
-    fn spent(&self) -> f64 {
-        let ticks = self.after.cpu.saturating_sub(self.before.cpu);
-        let ran = self.after.ran.checked_sub(self.before.ran).filter(|ran| ran.abs_diff(ticks) <= TICKS);
-        ran.unwrap_or(ticks).as_secs_f64()
-    }
+/// Seconds of processor time: to the nanosecond, unless threads that ended meanwhile took theirs along.
+fn spent(before: &ProcessUsage, after: &ProcessUsage) -> f64 {
+    let ticks = after.cpu.saturating_sub(before.cpu);
+    let ran = after.ran.checked_sub(before.ran).filter(|ran| ran.abs_diff(ticks) <= TICKS);
+    ran.unwrap_or(ticks).as_secs_f64()
+}
 
-    /// The part of it in user space.
-    fn share(&self) -> f64 {
-        let (user, all) =
-            (self.after.user.saturating_sub(self.before.user), self.after.cpu.saturating_sub(self.before.cpu));
-        if all.is_zero() { 0.0 } else { user.as_secs_f64() / all.as_secs_f64() }
-    }
+/// The part of it in user space.
+fn user_share(before: &ProcessUsage, after: &ProcessUsage) -> f64 {
+    let (user, all) = (after.user.saturating_sub(before.user), after.cpu.saturating_sub(before.cpu));
+    if all.is_zero() { 0.0 } else { user.as_secs_f64() / all.as_secs_f64() }
+}
+
+/// Seconds of the machine but for others, and of others.
+fn machine(before: &Look, after: &Look) -> Option<[f64; 2]> {
+    let (before, after) = before.machine.zip(after.machine)?;
+    let [all, others] = [0, 1].map(|of| after[of].saturating_sub(before[of]));
+    Some([all.saturating_sub(others), others].map(|time| time.as_secs_f64()))
 }
 
 fn id(program: &Program) -> u32 {
     program.pid.as_raw_pid().cast_unsigned()
-}
-
-fn usage(program: &Program) -> Option<ProcessUsage> {
-    ProcessUsage::of(id(program)).ok()
 }
 
 fn bytes(program: &Program) -> Option<u64> {
@@ -182,8 +155,9 @@ mod tests {
         let mut meter = Meter::of(&own);
         meter.begin();
         burn(&own[0], 3 * TICKS);
-        let costs = Costs { time: Duration::from_secs(2), ..meter.finish() };
-        let metrics = costs.findings(Some(2.0 * GIGA)).metrics;
+        let mut meter = meter.finish();
+        meter.looks[2].at = meter.looks[1].at + Duration::from_secs(2);
+        let metrics = meter.findings(Some(2.0 * GIGA)).metrics;
         let all = metrics["cpu_user_s"] + metrics["cpu_system_s"];
         assert!(all > 0.0, "{metrics:?}");
         let by_role = metrics["cpu_local_s_per_gb"] + metrics["cpu_remote_s_per_gb"];
@@ -198,13 +172,13 @@ mod tests {
         // The kernel counts the machine's time in ticks, and others' exactly: beside others nothing may be left in so
         // short a time.
         assert!(metrics.contains_key("machine_s_per_gb"), "{metrics:?}");
-        assert!(!costs.findings(None).metrics.contains_key("cpu_local_s_per_gb"), "nothing was got");
-        assert!(Costs::default().findings(Some(1.0)).metrics.is_empty());
+        assert!(!meter.findings(None).metrics.contains_key("cpu_local_s_per_gb"), "nothing was got");
+        assert!(Meter::default().findings(Some(1.0)).metrics.is_empty());
     }
 
     /// Spins until the program has cost so much: on a busy machine that takes longer than the time itself.
     fn burn(program: &Program, cost: Duration) {
-        let spent = || usage(program).expect("it runs").cpu;
+        let spent = || ProcessUsage::of(id(program)).expect("it runs").cpu;
         let enough = spent() + cost;
         while spent() < enough {}
     }
@@ -218,8 +192,7 @@ mod tests {
         let table =
             [(ms(190), ms(201), 0.096), (ms(300), ms(201), 0.2), (ms(100), ms(105), 0.0), (ms(120), ms(90), 0.02)];
         for (ticks, ran, expected) in table {
-            let cost = Cost { role: "local", idle: own, before, after: of(ticks, ran), bytes: None };
-            let seconds = cost.spent();
+            let seconds = spent(&before, &of(ticks, ran));
             assert!((seconds - expected).abs() < 1e-9, "{ticks:?} {ran:?}: {seconds}");
         }
     }

@@ -9,7 +9,6 @@
 //! 5. After each event: goodput once there was time to adapt. After the last: when a second brings what two brought
 //!    before.
 
-use super::links::MILLI;
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Event, Happening};
 
@@ -17,6 +16,8 @@ use crate::scenario::{Event, Happening};
 pub const FINE: &str = "goodput_fine_mbps";
 /// The line of pings lost, which a ping gives for this alone.
 pub const LOST: &str = "ping_lost_fine";
+/// Milliseconds in a second.
+const MILLI: f64 = 1e3;
 /// Seconds before the first event, and at the end. Source: docs/scenarios.md, `recovery_ms`.
 const BEFORE_S: f64 = 1.0;
 /// Goodput that counts as back. Source: as above.
@@ -37,11 +38,10 @@ const ON_ITS_WAY_S: f64 = 0.12;
 pub fn lost(line: Option<&Line>, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let (Some(line), Some(first), Some(last)) = (line, events.first(), events.last()) else { return findings };
-    let fine = Fine(line);
-    let (first, last) = (fine.index(first.at.as_secs_f64() - ON_ITS_WAY_S), fine.index(last.at.as_secs_f64()));
+    let (first, last) = (line.index(first.at.as_secs_f64() - ON_ITS_WAY_S), line.index(last.at.as_secs_f64()));
     let sum = |from: usize, to: usize| line.values[from..to.max(from)].iter().sum::<f64>();
-    findings.metrics.insert("lost_pings".to_owned(), sum(first, last));
-    findings.metrics.insert("lost_pings_back".to_owned(), sum(last, line.values.len()));
+    findings.put("lost_pings", sum(first, last));
+    findings.put("lost_pings_back", sum(last, line.values.len()));
     findings
 }
 
@@ -49,74 +49,71 @@ pub fn lost(line: Option<&Line>, events: &[Event]) -> Findings {
 pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let (Some(line), Some(first), Some(last)) = (line, events.first(), events.last()) else { return findings };
-    let fine = Fine(line);
     let away = last.at.saturating_sub(first.at).as_secs_f64();
     let [first, last] = [first, last].map(|event| event.at.as_secs_f64());
     let end = line.values.len() as f64 * line.step_s;
     let until = if events.len() > 1 { last } else { end };
-    let recovered = fine.recovered_after(first, last);
+    let recovered = line.recovered_after(first, last);
     let handovers = events.iter().filter(|event| matches!(event.what, Happening::Handover { .. }));
-    let gaps = handovers.map(|event| fine.longest_gap(event.at.as_secs_f64(), f64::INFINITY));
+    let gaps = handovers.map(|event| line.longest_gap(event.at.as_secs_f64(), f64::INFINITY));
     let is_told = first > WAS_S && end > last;
     let figures = [
         ("recovery_ms", recovered),
         ("outage_ms", recovered.map(|seconds| away + seconds)),
         ("handover_ms", gaps.reduce(f64::max)),
-        ("gap_ms", is_told.then(|| fine.longest_gap(first, until))),
-        ("gap_back_ms", is_told.then(|| fine.longest_gap(last, end))),
-        ("back_ms", is_told.then(|| fine.back_after(first, last))),
+        ("gap_ms", is_told.then(|| line.longest_gap(first, until))),
+        ("gap_back_ms", is_told.then(|| line.longest_gap(last, end))),
+        ("back_ms", is_told.then(|| line.back_after(first, last))),
     ];
-    findings.metrics.extend(figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value? * MILLI))));
+    figures.iter().for_each(|(name, seconds)| findings.put_some(name, seconds.map(|seconds| seconds * MILLI)));
     for event in events {
         let from = event.at.as_secs_f64() + ADAPTED_S;
         if from + 1.0 <= end {
-            let mbps = fine.mean(fine.index(from), fine.index(from + 1.0));
-            findings.metrics.insert(format!("then_{}_mbps", event.name), mbps);
+            findings.put(format!("then_{}_mbps", event.name), line.mean(line.index(from), line.index(from + 1.0)));
         }
     }
     findings
 }
 
-/// A line with questions that are asked in seconds.
-struct Fine<'l>(&'l Line);
-
-impl Fine<'_> {
+/// Questions that are asked in seconds.
+impl Line {
     fn index(&self, seconds: f64) -> usize {
         // What lies within a rounding error of a step's begin is in it.
-        ((seconds / self.0.step_s + 1e-6).max(0.0) as usize).min(self.0.values.len())
+        ((seconds / self.step_s + 1e-6).max(0.0) as usize).min(self.values.len())
     }
 
     fn mean(&self, from: usize, to: usize) -> f64 {
-        let values = &self.0.values[from.min(to)..to];
+        let values = &self.values[from.min(to)..to];
         if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
     }
 
     /// Steps 1 and 2, in seconds; none where goodput did not come back.
     fn recovered_after(&self, first: f64, last: f64) -> Option<f64> {
-        let count = self.0.values.len();
+        let count = self.values.len();
         let was = self.mean(self.index(first - BEFORE_S), self.index(first));
         let remained = self.mean(count - self.index(BEFORE_S), count);
-        let target = BACK * was.min(remained);
-        let (from, wide) = (self.index(last), self.index(WINDOW_S).max(1));
-        if target <= 0.0 || from + wide > count {
-            return None;
-        }
-        let back = (from..=count - wide).find(|&at| self.mean(at, at + wide) >= target)?;
-        Some((back - from) as f64 * self.0.step_s)
+        let target = Some(BACK * was.min(remained)).filter(|&target| target > 0.0)?;
+        let from = self.index(last);
+        Some((self.reached(from, self.index(WINDOW_S).max(1), target)? - from) as f64 * self.step_s)
+    }
+
+    /// Where a mean over this many steps is first so much; none where it never is.
+    fn reached(&self, from: usize, wide: usize, target: f64) -> Option<usize> {
+        (from..=self.values.len().checked_sub(wide)?).find(|&at| self.mean(at, at + wide) >= target)
     }
 
     /// Step 3, in seconds.
     fn longest_gap(&self, from: f64, to: f64) -> f64 {
-        let runs = self.0.values[self.index(from)..self.index(to)].split(|&value| value > 0.0);
-        runs.map(<[f64]>::len).max().unwrap_or(0) as f64 * self.0.step_s
+        let runs = self.values[self.index(from)..self.index(to)].split(|&value| value > 0.0);
+        runs.map(<[f64]>::len).max().unwrap_or(0) as f64 * self.step_s
     }
 
     /// Step 5, in seconds from the last event on; the rest of the run where it never is.
     fn back_after(&self, first: f64, last: f64) -> f64 {
         let target = WHOLE * self.mean(self.index(first - WAS_S), self.index(first));
-        let (from, wide, count) = (self.index(last), self.index(WHOLE_S), self.0.values.len());
-        let back = (from..=count.saturating_sub(wide)).find(|&at| self.mean(at, at + wide) >= target);
-        (back.unwrap_or(count) - from) as f64 * self.0.step_s
+        let from = self.index(last);
+        let back = self.reached(from, self.index(WHOLE_S), target);
+        (back.unwrap_or(self.values.len()) - from) as f64 * self.step_s
     }
 }
 

@@ -77,7 +77,7 @@ impl Signals {
                 ("data_fin", data_fins.len() as f64),
             ]));
             let subflows = (connections + joined.len()) as f64 / *connections as f64;
-            findings.metrics.extend((*connections > 0).then(|| ("subflows".to_owned(), subflows)));
+            findings.put_some("subflows", (*connections > 0).then_some(subflows));
         }
         findings
     }
@@ -192,44 +192,23 @@ impl Look for Signals {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use etherparse::PacketBuilder;
+    use etherparse::{PacketBuilder, TcpHeader};
     use hawser_shim::mptcp::Key;
 
     use super::*;
 
-    /// A segment to be written. Starts as a bare acknowledgment from port 1000 to 80.
-    struct Draft {
-        ports: (u16, u16),
-        sequence: u32,
-        acknowledgment: Option<u32>,
-        syn: bool,
-        window: u16,
-        payload: usize,
-        options: Vec<u8>,
+    /// A segment and how many bytes it brings.
+    fn packet(tcp: TcpHeader, payload: usize) -> Vec<u8> {
+        let [from, to] = if tcp.source_port > tcp.destination_port { [1, 2] } else { [2, 1] };
+        let mut packet = Vec::new();
+        let ip = PacketBuilder::ipv4([10, 0, 0, from], [10, 0, 0, to], 64);
+        ip.tcp_header(tcp).write(&mut packet, &vec![0; payload]).expect("a vector takes all");
+        packet
     }
 
-    impl Default for Draft {
-        fn default() -> Self {
-            let options = Vec::new();
-            Self { ports: PORTS, sequence: 1, acknowledgment: Some(1), syn: false, window: 500, payload: 0, options }
-        }
-    }
-
-    impl Draft {
-        fn packet(&self) -> Vec<u8> {
-            let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-            let (from, to) = if self.ports.0 > self.ports.1 { (from, to) } else { (to, from) };
-            let ip = PacketBuilder::ipv4(from.octets(), to.octets(), 64);
-            let mut tcp = ip.tcp(self.ports.0, self.ports.1, self.sequence, self.window);
-            tcp = if self.syn { tcp.syn() } else { tcp };
-            if let Some(number) = self.acknowledgment {
-                tcp = tcp.ack(number);
-            }
-            let tcp = tcp.options_raw(&self.options).expect("they fit");
-            let mut packet = Vec::new();
-            tcp.write(&mut packet, &vec![0; self.payload]).expect("a vector takes all");
-            packet
-        }
+    /// A bare acknowledgment of nothing yet.
+    fn bare((from, to): (u16, u16)) -> TcpHeader {
+        TcpHeader { acknowledgment_number: 1, ack: true, ..TcpHeader::new(from, to, 1, 500) }
     }
 
     const PORTS: (u16, u16) = (1000, 80);
@@ -253,39 +232,42 @@ mod tests {
         packets
     }
 
-    fn data(sequence: u32) -> Draft {
-        Draft { sequence, payload: 100, ..Draft::default() }
+    fn data(sequence_number: u32) -> Vec<u8> {
+        packet(TcpHeader { sequence_number, ..bare(PORTS) }, 100)
     }
 
-    fn acknowledgment(number: u32) -> Draft {
-        Draft { ports: BACK, acknowledgment: Some(number), ..Draft::default() }
+    fn acknowledgment(acknowledgment_number: u32) -> TcpHeader {
+        TcpHeader { acknowledgment_number, ..bare(BACK) }
     }
 
     #[test]
     fn an_acknowledgment_is_a_duplicate_while_data_is_on_its_way() {
-        let after = |acknowledgments: Vec<Draft>| {
-            let packets = [data(1), data(101), data(201)].into_iter().chain(acknowledgments);
-            let packets: Vec<Vec<u8>> = packets.map(|draft| draft.packet()).collect();
-            look_at(Transport::Tcp, packets.iter().map(Vec::as_slice)).findings().metrics["duplicate_acks"]
-        };
-        assert_eq!(after(vec![acknowledgment(101), acknowledgment(101), acknowledgment(101)]), 2.0);
-        assert_eq!(after(vec![acknowledgment(101), acknowledgment(201), acknowledgment(301)]), 0.0, "each says more");
-        assert_eq!(after(vec![acknowledgment(301), acknowledgment(301)]), 0.0, "nothing is on its way");
-        let wider = || Draft { window: 900, ..acknowledgment(101) };
-        assert_eq!(after(vec![acknowledgment(101), wider()]), 0.0, "it is about the window");
-        let parts = Draft { options: vec![1, 1, 5, 10, 0, 0, 0, 201, 0, 0, 1, 45], ..wider() };
-        assert_eq!(after(vec![acknowledgment(101), parts]), 1.0, "it is about parts, too");
-        let with_data = Draft { payload: 10, ..acknowledgment(101) };
-        assert_eq!(after(vec![acknowledgment(101), with_data]), 0.0, "it brings data");
+        let ack = |number| packet(acknowledgment(number), 0);
+        let wider = TcpHeader { window_size: 900, ..acknowledgment(101) };
+        let mut parts = wider.clone();
+        parts.set_options_raw(&[1, 1, 5, 10, 0, 0, 0, 201, 0, 0, 1, 45]).expect("they fit");
+        let with_data = packet(acknowledgment(101), 10);
+        let table = [
+            (vec![ack(101), ack(101), ack(101)], 2.0, "nothing new"),
+            (vec![ack(101), ack(201), ack(301)], 0.0, "each says more"),
+            (vec![ack(301), ack(301)], 0.0, "nothing is on its way"),
+            (vec![ack(101), packet(wider, 0)], 0.0, "it is about the window"),
+            (vec![ack(101), packet(parts, 0)], 1.0, "it is about parts, too"),
+            (vec![ack(101), with_data], 0.0, "it brings data"),
+        ];
+        for (acknowledgments, expected, why) in table {
+            let packets = [&[data(1), data(101), data(201)], &*acknowledgments].concat();
+            let signals = look_at(Transport::Tcp, packets.iter().map(Vec::as_slice));
+            assert_eq!(signals.findings().metrics["duplicate_acks"], expected, "{why}");
+        }
     }
 
     #[test]
     fn flows_of_others_do_not_count() {
         let elsewhere = Ends { client: Ipv4Addr::LOCALHOST.into(), server: Ipv4Addr::LOCALHOST.into() };
         let mut signals = Signals::new(elsewhere, Transport::Tcp);
-        for draft in [data(1), data(101), acknowledgment(101), acknowledgment(101)] {
-            signals.look(&draft.packet());
-        }
+        let twice = packet(acknowledgment(101), 0);
+        [data(1), data(101), twice.clone(), twice].iter().for_each(|packet| signals.look(packet));
         assert_eq!(signals.findings().metrics["duplicate_acks"], 0.0);
     }
 
@@ -294,12 +276,13 @@ mod tests {
     const DATA_FIN: [u8; 6] = [0x20, 0x11, 0, 0, 0, 9];
 
     /// A segment with one option of Multipath TCP.
-    fn says(ports: (u16, u16), syn: bool, option: &[u8]) -> Draft {
+    fn says(ports: (u16, u16), syn: bool, option: &[u8]) -> Vec<u8> {
         let len = u8::try_from(option.len() + 2).expect("short");
-        let options = [&[30, len], option].concat();
         // Who asks has nothing to acknowledge.
-        let acknowledgment = (!syn || ports.0 < ports.1).then_some(1);
-        Draft { ports, syn, options, acknowledgment, ..Draft::default() }
+        let ack = !syn || ports.0 < ports.1;
+        let mut tcp = TcpHeader { syn, ack, acknowledgment_number: ack.into(), ..bare(ports) };
+        tcp.set_options_raw(&[&[30, len], option].concat()).expect("they fit");
+        packet(tcp, 0)
     }
 
     #[test]
@@ -325,8 +308,8 @@ mod tests {
             says((2000, 80), false, &DATA_FIN),
             says(BACK, false, &DATA_FIN),
         ];
-        let bytes: Vec<Vec<u8>> = packets.iter().chain(&[data(1), acknowledgment(101)]).map(Draft::packet).collect();
-        let signals = look_at(Transport::Mptcp, bytes.iter().map(Vec::as_slice));
+        let plain = [data(1), packet(acknowledgment(101), 0)];
+        let signals = look_at(Transport::Mptcp, packets.iter().chain(&plain).map(Vec::as_slice));
         let metrics = signals.findings().metrics;
         let capture = signals.into_capture();
         let kept = packets_of(&capture);

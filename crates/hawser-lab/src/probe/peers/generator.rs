@@ -7,8 +7,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hawser_config::PrivateKey;
@@ -50,19 +49,19 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// The thread. Runs from the start; stopped on drop.
 pub(super) struct Generator {
-    told: Vec<Arc<Told>>,
+    told: Arc<Mutex<Vec<Told>>>,
     thread: Background<()>,
 }
 
-/// What the thread tells of a core. Starts with zeros.
-#[derive(Default)]
-struct Told {
+/// What the thread tells of a core. Starts with zeros. Plain data.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Told {
     /// How often its packets went to another member than before.
-    moves: AtomicU64,
+    pub moves: u64,
     /// Datagrams to and from the remote portal that its packets go to, and a hub's other one.
-    datagrams: [AtomicU64; 2],
+    pub datagrams: [u64; 2],
     /// The place of the remote portal that its packets go to.
-    owner: AtomicUsize,
+    owner: usize,
 }
 
 impl Generator {
@@ -71,23 +70,21 @@ impl Generator {
         let make = || keys.iter().enumerate().map(|(number, key)| Caller::new(number, key, remotes)).collect();
         let callers: io::Result<Vec<Caller>> = namespace.run(make)?;
         let callers = callers.map_err(|error| LabError::system("open sockets of the generator", error))?;
-        let told = callers.iter().map(|caller| Arc::clone(&caller.told)).collect();
-        let thread = Background::start(namespace, "generator", move |stop| generate(callers, stop))?;
+        let told = Arc::new(Mutex::new(vec![Told::default(); callers.len()]));
+        let own = Arc::clone(&told);
+        let thread = Background::start(namespace, "generator", move |stop| generate(callers, &own, stop))?;
         Ok(Self { told, thread })
     }
 
     /// The place of the remote portal that most cores' packets go to: the first one's, unless this machine halted.
     pub(super) fn owner(&self) -> usize {
-        let moved: usize = self.told.iter().map(|told| told.owner.load(Ordering::Relaxed)).sum();
-        usize::from(2 * moved > self.told.len())
+        let told = self.told();
+        usize::from(2 * told.iter().map(|told| told.owner).sum::<usize>() > told.len())
     }
 
-    /// Each core's datagrams so far, to and from the remote portal that its packets go to, and a hub's other one; and
-    /// how often a peer's packets went to another member than before.
-    pub(super) fn counts(&self) -> (Vec<[u64; 2]>, u64) {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let datagrams = self.told.iter().map(|told| told.datagrams.each_ref().map(read)).collect();
-        (datagrams, self.told.iter().map(|told| read(&told.moves)).sum())
+    /// What there is to tell of each core so far.
+    pub(super) fn told(&self) -> Vec<Told> {
+        self.told.lock().expect("nothing panics with it").clone()
     }
 
     /// Stops it, and says whether all went well.
@@ -98,7 +95,7 @@ impl Generator {
 
 /// A core with its socket. Begins with an initiation due; the thread owns it.
 struct Caller {
-    told: Arc<Told>,
+    told: Told,
     endpoint: Endpoint,
     /// Where it has a hub.
     pair: Option<Pair>,
@@ -153,14 +150,18 @@ impl Caller {
         endpoint.add_link(Time::ZERO, udp_link());
         let pair = Pair::new(&mut endpoint, Epoch::FIRST, &members);
         let packet = inner_packet(number, INNER);
-        let told = Arc::default();
-        let begins = if pair.is_some() { Time::ZERO + APART * number as u32 } else { Time::ZERO };
-        Ok(Self { told, endpoint, pair, remotes: addresses, socket, packet, calls_at: begins, due: Some(begins) })
+        let calls_at = if pair.is_some() { Time::ZERO + APART * number as u32 } else { Time::ZERO };
+        let (told, due) = (Told::default(), Some(calls_at));
+        Ok(Self { told, endpoint, pair, remotes: addresses, socket, packet, calls_at, due })
     }
 
     /// Step 3.
     fn get_on(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
-        self.take_in(now, room)?;
+        while let Some((len, remote)) = not_now(self.socket.recv_from(&mut room.0))? {
+            self.count(remote);
+            let (id, bytes) = (LinkId::default(), &mut room.0[..len]);
+            self.endpoint.handle_datagram(now, id, remote, None, Ecn::NotEct, bytes, &mut Nowhere);
+        }
         self.endpoint.handle_timeout(now, &mut Nowhere);
         match self.pair {
             Some(_) => self.call(now),
@@ -182,14 +183,9 @@ impl Caller {
     }
 
     /// A datagram went to this remote portal, or came from it.
-    fn count(&self, remote: SocketAddr) {
-        let other = usize::from(remote != self.remotes[self.owner()]);
-        self.told.datagrams[other].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The place of the remote portal that its packets go to.
-    fn owner(&self) -> usize {
-        self.pair.as_ref().map_or(0, |pair| pair.status().active.peer.0 as usize)
+    fn count(&mut self, remote: SocketAddr) {
+        let other = usize::from(remote != self.remotes[self.told.owner]);
+        self.told.datagrams[other] += 1;
     }
 
     /// What the remote portal takes, and a little more, waits.
@@ -223,19 +219,9 @@ impl Caller {
         }
         if let Some(pair) = &mut self.pair {
             pair.handle_round(now, &mut self.endpoint);
-            let moves = std::iter::from_fn(|| pair.poll_event()).count();
-            self.told.moves.fetch_add(moves as u64, Ordering::Relaxed);
-            self.told.owner.store(self.owner(), Ordering::Relaxed);
+            self.told.moves += std::iter::from_fn(|| pair.poll_event()).count() as u64;
+            self.told.owner = pair.status().active.peer.0 as usize;
         }
-    }
-
-    fn take_in(&mut self, now: Time, room: &mut Room) -> io::Result<()> {
-        while let Some((len, remote)) = not_now(self.socket.recv_from(&mut room.0))? {
-            self.count(remote);
-            let (id, bytes) = (LinkId::default(), &mut room.0[..len]);
-            self.endpoint.handle_datagram(now, id, remote, None, Ecn::NotEct, bytes, &mut Nowhere);
-        }
-        Ok(())
     }
 }
 
@@ -255,12 +241,13 @@ fn udp_link() -> Link {
 }
 
 /// Steps 2 and 3 until told to stop.
-fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
+fn generate(mut callers: Vec<Caller>, told: &Mutex<Vec<Told>>, mut stop: Stop) -> io::Result<()> {
     let start = Instant::now();
+    let elapsed = || Time::ZERO + start.elapsed();
     let mut room = Room(vec![0; BUFFER]);
     while !stop.is_told() {
         let next = callers.iter().filter_map(|caller| caller.due).min();
-        let wait = next.map_or(GLANCE, |at| at.since(elapsed(start)).min(GLANCE));
+        let wait = next.map_or(GLANCE, |at| at.since(elapsed()).min(GLANCE));
         let ready: Vec<bool> = {
             let mut fds: Vec<_> = callers.iter().map(|caller| PollFd::new(&caller.socket, PollFlags::IN)).collect();
             let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
@@ -271,17 +258,14 @@ fn generate(mut callers: Vec<Caller>, mut stop: Stop) -> io::Result<()> {
             fds.iter().map(|fd| !fd.revents().is_empty()).collect()
         };
         for (caller, ready) in callers.iter_mut().zip(ready) {
-            let now = elapsed(start);
+            let now = elapsed();
             if ready || caller.due.is_some_and(|at| at <= now) {
                 caller.get_on(now, &mut room)?;
             }
         }
+        *told.lock().expect("nothing panics with it") = callers.iter().map(|caller| caller.told).collect();
     }
     Ok(())
-}
-
-fn elapsed(start: Instant) -> Time {
-    Time::ZERO + start.elapsed()
 }
 
 /// None where it would only have waited, or the remote portal is not there yet.

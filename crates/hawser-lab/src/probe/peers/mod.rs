@@ -16,12 +16,11 @@ use std::time::{Duration, Instant};
 use hawser_config::PrivateKey;
 use hawser_wire::Direction;
 
-use self::generator::Generator;
+use self::generator::{Generator, Told};
 use self::remote::Remote;
 use super::{Asked, Figures, LabError, MEBIBYTE};
 use crate::portals::new_key;
 use crate::topology::Bond;
-use crate::wait::until;
 use crate::workload::jain;
 
 /// Peers that the remote portal knows, and those that send.
@@ -31,38 +30,30 @@ const MBPS: f64 = 400.0;
 /// One way, and what waits before the link at most: an Internet path's.
 const DELAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_millis(40);
-/// Without a hub all initiate at once from one address, of which 20 a second are answered under load (docs/wire.md):
-/// ten seconds, and twice as much for initiations that were lost.
-const HANDSHAKES: Duration = Duration::from_secs(30);
 /// Until the sessions that came last have found their share.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How often the remote portal is asked meanwhile.
-const GLANCE: Duration = Duration::from_millis(200);
 
 /// Steps 1 and 2 done. Runs; ended on drop, the generator first. One owner.
 struct Crowd {
     generator: Generator,
     remotes: Vec<Remote>,
-    startup: Duration,
-    /// What each remote portal held before any session, bytes.
-    idle: Vec<u64>,
     _bond: Bond,
 }
 
 /// Steps 1 to 3, of one remote portal.
 pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
     let crowd = Crowd::gather(asked, 1, &format!("[traffic]\n{}", asked.traffic))?;
-    let (before, from) = (crowd.remotes[0].received()?, Instant::now());
+    let remote = &crowd.remotes[0];
+    let (before, from) = (remote.received()?, Instant::now());
     thread::sleep(asked.duration);
-    let (after, time) = (crowd.remotes[0].received()?, from.elapsed());
-    let peer_mib = crowd.peer_mib(0)?;
+    let (after, time) = (remote.received()?, from.elapsed());
     let mbps = |(before, after): (&u64, &u64)| after.saturating_sub(*before) as f64 * 8.0 / time.as_secs_f64() / 1e6;
     let mbps: Vec<f64> = before.iter().zip(&after).take(ACTIVE).map(mbps).collect();
     let figures = Figures::from([
         ("jain", jain(&mbps).unwrap_or_default()),
-        ("peer_mib", peer_mib),
-        ("memory_idle_mib", crowd.idle[0] as f64 / MEBIBYTE),
-        ("startup_s", crowd.startup.as_secs_f64()),
+        ("peer_mib", remote.peer_mib(ACTIVE)?),
+        ("memory_idle_mib", remote.idle as f64 / MEBIBYTE),
+        ("startup_s", remote.startup.as_secs_f64()),
         ("goodput_mbps", mbps.iter().sum()),
         ("least_mbps", mbps.iter().copied().fold(f64::INFINITY, f64::min)),
         ("most_mbps", mbps.iter().copied().fold(0.0, f64::max)),
@@ -74,24 +65,25 @@ pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
 /// Steps 1 to 3, of a hub's two members.
 pub(super) fn stand_by(asked: &Asked) -> Result<Figures, LabError> {
     let crowd = Crowd::gather(asked, 2, &format!("[hub]\n[traffic]\n{}", asked.traffic))?;
-    let ((before, moves), from) = (crowd.generator.counts(), Instant::now());
+    let (before, from) = (crowd.generator.told(), Instant::now());
     thread::sleep(asked.duration);
-    let ((after, moved), time) = (crowd.generator.counts(), from.elapsed());
+    let (after, time) = (crowd.generator.told(), from.elapsed());
+    let more = |count: fn(&Told) -> u64| before.iter().zip(&after).map(move |(old, new)| count(new) - count(old));
     // The middle peer's: one that moved meanwhile, after a halt of this machine, shows neither.
-    let a_second = [0, 1].map(|role| {
-        let mut counts: Vec<u64> = before.iter().zip(&after).map(|(old, new)| new[role] - old[role]).collect();
+    let [of_owner, of_standby] = [more(|told| told.datagrams[0]), more(|told| told.datagrams[1])].map(|counts| {
+        let mut counts: Vec<u64> = counts.collect();
         counts.sort_unstable();
         counts[counts.len() / 2] as f64 / time.as_secs_f64()
     });
     let owner = crowd.generator.owner();
     let figures = Figures::from([
-        ("peer_mib", crowd.peer_mib(owner)?),
-        ("standby_mib", crowd.peer_mib(1 - owner)?),
+        ("peer_mib", crowd.remotes[owner].peer_mib(ACTIVE)?),
+        ("standby_mib", crowd.remotes[1 - owner].peer_mib(ACTIVE)?),
         // Each session has one path here, and half of them come from the member.
-        ("owner_datagrams", a_second[0] / 2.0),
-        ("standby_datagrams", a_second[1] / 2.0),
-        ("standby_share", a_second[1] / a_second[0]),
-        ("moves", (moved - moves) as f64),
+        ("owner_datagrams", of_owner / 2.0),
+        ("standby_datagrams", of_standby / 2.0),
+        ("standby_share", of_standby / of_owner),
+        ("moves", more(|told| told.moves).sum::<u64>() as f64),
     ]);
     crowd.generator.stop()?;
     Ok(figures)
@@ -104,28 +96,10 @@ impl Crowd {
         let bond = Bond::new(&[way.both_ways()])?;
         let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| new_key()).collect::<Result<_, _>>()?;
         let start = |number| Remote::start(&asked.program, &bond, number, &keys, more);
-        let started: Vec<_> = (0..remotes).map(start).collect::<Result<_, _>>()?;
-        let (mut remotes, startups): (Vec<_>, Vec<_>) = started.into_iter().unzip();
-        let idle =
-            remotes.iter().map(|one| Ok(one.portal.process.usage()?.resident)).collect::<Result<_, LabError>>()?;
+        let mut remotes: Vec<_> = (0..remotes).map(start).collect::<Result<_, _>>()?;
         let generator = Generator::start(&bond.local, &keys[..ACTIVE], &remotes.iter().collect::<Vec<_>>())?;
-        remotes.iter_mut().try_for_each(await_sessions)?;
+        remotes.iter_mut().try_for_each(|remote| remote.await_sessions(ACTIVE))?;
         thread::sleep(SETTLE);
-        Ok(Self { generator, remotes, startup: startups[0], idle, _bond: bond })
+        Ok(Self { generator, remotes, _bond: bond })
     }
-
-    /// What a session costs the remote portal at this place at most, MiB.
-    fn peer_mib(&self, place: usize) -> Result<f64, LabError> {
-        let most = self.remotes[place].portal.process.usage()?.resident_most;
-        Ok((most - self.idle[place]) as f64 / MEBIBYTE / ACTIVE as f64)
-    }
-}
-
-fn await_sessions(remote: &mut Remote) -> Result<(), LabError> {
-    let mut there = 0;
-    let all = until(HANDSHAKES, GLANCE, || {
-        there = remote.sessions()?;
-        Ok((there >= ACTIVE).then_some(()))
-    })?;
-    all.ok_or_else(|| remote.portal.process.fault(format!("{there} of {ACTIVE} sessions began")))
 }

@@ -8,19 +8,24 @@ use etherparse::PacketBuilder;
 use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::Status;
 
-use super::LabError;
+use super::{LabError, MEBIBYTE};
 use crate::cleanup::{self, Folder};
 use crate::portals::{PORT, Portal, configure, new_key};
 use crate::topology::Bond;
 use crate::wait::until;
 
-/// Its own inner address, the first one's, and where the bulk goes: a socket that nobody reads.
-pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// Its own inner address, where it is the first one, and where the bulk goes: a socket that nobody reads.
+pub(super) const ADDRESS: Ipv4Addr = address(0);
 const SINK_PORT: u16 = 9;
 const TTL: u8 = 64;
 /// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(10);
+/// Without a hub all initiate at once from one address, of which 20 a second are answered under load (docs/wire.md):
+/// ten seconds, and twice as much for initiations that were lost.
+const HANDSHAKES: Duration = Duration::from_secs(30);
+/// How often it is asked meanwhile.
+const ASKING: Duration = Duration::from_millis(200);
 const NAME: &str = "remote";
 
 /// The portal. Starts running; ended on drop. One owner.
@@ -30,6 +35,10 @@ pub(super) struct Remote {
     pub(super) key: PublicKey,
     /// Where it listens.
     pub(super) port: u16,
+    /// How long it took until it answered.
+    pub(super) startup: Duration,
+    /// What it held before any session, bytes.
+    pub(super) idle: u64,
     _sink: UdpSocket,
     _folder: Folder,
 }
@@ -51,15 +60,15 @@ pub(super) fn inner_packet(number: usize, bytes: usize) -> Vec<u8> {
 }
 
 impl Remote {
-    /// Starts the one of this number with a peer for each key, and waits until it answers; tells how long that took.
-    /// `more` is the rest of its configuration.
+    /// Starts the one of this number with a peer for each key, and waits until it answers. `more` is the rest of its
+    /// configuration.
     pub(super) fn start(
         program: &Path,
         bond: &Bond,
         number: u8,
         peers: &[PrivateKey],
         more: &str,
-    ) -> Result<(Self, Duration), LabError> {
+    ) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let private = new_key()?;
@@ -70,11 +79,11 @@ impl Remote {
         let answer = until(PATIENCE, GLANCE, || portal.process.check().map(|()| portal.status()))?;
         let silent = || portal.process.fault(format!("it did not answer within {} s", PATIENCE.as_secs()));
         answer.ok_or_else(silent)?;
-        let startup = start.elapsed();
+        let (startup, idle) = (start.elapsed(), portal.process.usage()?.resident);
         let sink = bond.remote.run(|| UdpSocket::bind((address(number), SINK_PORT)))?;
         let sink = sink.map_err(|error| portal.process.fault(format!("no socket on its TUN device: {error}")))?;
-        let (key, port) = (private.public(), port(number));
-        Ok((Self { portal, key, port, _sink: sink, _folder: folder }, startup))
+        let (key, port) = (private.public(), PORT + u16::from(number));
+        Ok(Self { portal, key, port, startup, idle, _sink: sink, _folder: folder })
     }
 
     /// Inner bytes that came from each peer.
@@ -82,10 +91,21 @@ impl Remote {
         Ok(self.status()?.peers.iter().map(|peer| peer.rx_bytes).collect())
     }
 
-    /// How many peers it has a session with.
-    pub(super) fn sessions(&mut self) -> Result<usize, LabError> {
-        self.portal.process.check()?;
-        Ok(self.status()?.peers.iter().filter(|peer| peer.handshake_age_s.is_some()).count())
+    /// Waits until it has a session with this many peers.
+    pub(super) fn await_sessions(&mut self, wanted: usize) -> Result<(), LabError> {
+        let mut there = 0;
+        let all = until(HANDSHAKES, ASKING, || {
+            self.portal.process.check()?;
+            there = self.status()?.peers.iter().filter(|peer| peer.handshake_age_s.is_some()).count();
+            Ok((there >= wanted).then_some(()))
+        })?;
+        all.ok_or_else(|| self.portal.process.fault(format!("{there} of {wanted} sessions began")))
+    }
+
+    /// What one of this many sessions costs it at most, MiB.
+    pub(super) fn peer_mib(&self, sessions: usize) -> Result<f64, LabError> {
+        let most = self.portal.process.usage()?.resident_most;
+        Ok((most - self.idle) as f64 / MEBIBYTE / sessions as f64)
     }
 
     fn status(&self) -> Result<Status, LabError> {
@@ -93,18 +113,13 @@ impl Remote {
     }
 }
 
-fn address(number: u8) -> Ipv4Addr {
-    let [first, second, third, last] = ADDRESS.octets();
-    Ipv4Addr::new(first, second, third + number, last)
-}
-
-fn port(number: u8) -> u16 {
-    PORT + u16::from(number)
+const fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, number, 1)
 }
 
 /// From where `[portal]` has named its files.
 fn configuration(number: u8, peers: &[PrivateKey], more: &str) -> String {
-    let (port, address) = (port(number), address(number));
+    let (port, address) = (PORT + u16::from(number), address(number));
     let mut text = format!(
         "listen = [\"0.0.0.0:{port}\"]\n[tun]\nname = \"many{number}\"\naddresses = [\"{address}/24\"]\n{more}\n"
     );
@@ -119,17 +134,14 @@ fn configuration(number: u8, peers: &[PrivateKey], more: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hawser_config::Config;
-
     use super::*;
+    use crate::portals::understood;
 
     #[test]
     fn portals_understand_their_configurations() {
         let keys: Vec<_> = (0..300).map(|_| PrivateKey::generate().expect("randomness")).collect();
         for (number, more) in [(0, "[traffic]\n"), (1, "[hub]\n[traffic]\n")] {
-            let files = "[portal]\nprivate_key_file = \"/nowhere/key\"\nsocket = \"/nowhere/socket\"\n";
-            let text = files.to_owned() + &configuration(number, &keys, more);
-            let config = Config::parse(&text, "remote.toml").expect("a right configuration");
+            let config = understood(&configuration(number, &keys, more));
             assert_eq!((config.peers.len(), config.hub.is_some()), (300, number == 1));
         }
         assert_eq!(inner_address(299), Ipv4Addr::new(10, 78, 1, 43));

@@ -1,23 +1,20 @@
-//! The shim, between hosts of SCION networks.
-//!
-//! 1. [`paths`]: four disjoint paths together; two that share a link, against two that do not.
-//! 2. [`cut`]: one path of four cut under a stream; all of them, for ten seconds.
-//! 3. [`wire`]: what a full segment costs on a path of three hops, by capture; in datagrams, and as SCION's layer 4.
-//! 4. [`quic`]: the same file by quinn over the same path, in turns.
-//! 5. [`churn`]: 500 connections a second. 6. [`hostile`]: a stream beside a stranger's datagrams.
+//! The shim, between hosts of SCION networks: [`streams`] by several paths, which may be cut; what [`files`] cost on
+//! the wire, and beside quinn; what [`strain`]s it.
 
-pub(super) mod churn;
-pub(super) mod cut;
-pub(super) mod hostile;
-pub(super) mod paths;
-pub(super) mod quic;
-pub(super) mod wire;
+pub(super) mod files;
+pub(super) mod strain;
+pub(super) mod streams;
+
+use std::time::Duration;
 
 use hawser_scion::select::Criterion;
+use hawser_shim::status::ConnectionStatus;
+use hawser_wire::Moment;
+use hawser_wire::traffic::{RunningFlows, Towards};
 
 use super::{Asked, Figures, LabError};
 use crate::localnet::Localnet;
-use crate::shim::{Place, ShimPair, ShimPlan};
+use crate::shim::{Place, ShimPair};
 
 /// A network with shims in it. The shims end before the network does.
 struct Ground {
@@ -29,9 +26,20 @@ impl Ground {
     /// With these lines more in the configuration of both shims.
     fn start(asked: &Asked, place: &Place, egress: u8, select: Criterion, more: &str) -> Result<Self, LabError> {
         let net = Localnet::up(&place.topology)?;
-        let between = ShimPlan::between(place.ends, egress, select);
-        let plan = ShimPlan { client: more.to_owned(), server: more.to_owned(), ..between };
-        let pair = ShimPair::start(&asked.program, &net, &plan)?;
+        let pair = ShimPair::start(&asked.program, &net, place.ends, egress, select, [more; 2])?;
         Ok(Self { pair, net })
+    }
+
+    /// A stream for so long, once it has this many flows; and when it started.
+    fn stream(
+        &self,
+        towards: Towards,
+        flows: u8,
+        duration: Duration,
+    ) -> Result<(ConnectionStatus, Moment, RunningFlows), LabError> {
+        let connected = self.pair.flows(towards, 1).connect()?;
+        let connection = self.pair.wait_flows(usize::from(flows))?;
+        let start = Moment::now();
+        Ok((connection, start, connected.start(start, duration)?))
     }
 }

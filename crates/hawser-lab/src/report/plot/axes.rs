@@ -1,5 +1,7 @@
 //! Axes: from figures to places, and the round figures that stand beside them.
 
+use super::super::statistics::number;
+
 /// Ticks are about this many.
 const TICKS: f64 = 6.0;
 /// What is rounding.
@@ -21,23 +23,28 @@ impl Scale {
     }
 }
 
-/// Figures on an axis, with their text.
-pub(super) type Ticks = Vec<(f64, String)>;
-
 /// What stands at an axis. Plain data.
 #[derive(Default)]
 pub(super) struct Axis {
     pub low: f64,
     pub high: f64,
-    pub ticks: Ticks,
+    /// Figures with their text.
+    pub ticks: Vec<(f64, String)>,
     pub title: String,
 }
 
 impl Axis {
-    /// With round ends.
+    /// From and to, widened to round figures, and the round figures between.
     pub(super) fn nice(low: f64, high: f64, title: impl Into<String>) -> Self {
-        let (low, high, ticks) = nice(low, high);
-        Self { low, high, ticks, title: title.into() }
+        let high = if high > low { high } else { low + 1.0 };
+        let rough = (high - low) / TICKS;
+        let size = 10_f64.powf(rough.log10().floor());
+        let step = size * [1.0, 2.0, 5.0, 10.0].into_iter().find(|nice| nice * size >= rough * 0.999).unwrap_or(10.0);
+        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let decimals = (0..9).find(|&places| is_round(step * 10_f64.powi(places))).unwrap_or(9) as usize;
+        let count = (last - first).round() as usize;
+        let ticks = (0..=count).map(|place| (first + place as f64) * step).map(|tick| (tick, number(tick, decimals)));
+        Self { low: first * step, high: last * step, ticks: ticks.collect(), title: title.into() }
     }
 
     /// Of seconds, which ends with what is drawn.
@@ -48,26 +55,8 @@ impl Axis {
     }
 }
 
-/// From and to, widened to round figures, and the round figures between.
-pub(super) fn nice(low: f64, high: f64) -> (f64, f64, Ticks) {
-    let high = if high > low { high } else { low + 1.0 };
-    let rough = (high - low) / TICKS;
-    let size = 10_f64.powf(rough.log10().floor());
-    let step = size * [1.0, 2.0, 5.0, 10.0].into_iter().find(|nice| nice * size >= rough * 0.999).unwrap_or(10.0);
-    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
-    let decimals = (0..9).find(|&places| is_round(step * 10_f64.powi(places))).unwrap_or(9) as usize;
-    let count = (last - first).round() as usize;
-    let ticks = (0..=count).map(|place| (first + place as f64) * step).map(|tick| (tick, figure(tick, decimals)));
-    (first * step, last * step, ticks.collect())
-}
-
 fn is_round(value: f64) -> bool {
     (value - value.round()).abs() < ROUNDING
-}
-
-fn figure(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    if text.trim_start_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text.replace('-', "−") }
 }
 
 #[cfg(test)]
@@ -87,9 +76,9 @@ mod tests {
             (0.0, 43_000.0, &["0", "10000", "20000", "30000", "40000", "50000"]),
         ];
         for (low, high, expected) in rows {
-            let (from, to, ticks) = nice(low, high);
-            assert!(from <= low && to >= high, "{from} to {to}");
-            assert_eq!(ticks.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), expected);
+            let axis = Axis::nice(low, high, "");
+            assert!(axis.low <= low && axis.high >= high, "{} to {}", axis.low, axis.high);
+            assert_eq!(axis.ticks.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), expected);
         }
     }
 

@@ -1,15 +1,14 @@
 //! A metric as bars by case and contender, lying, so that names have room: with error bars, figures, and the published.
 
+use super::super::series::Cell;
+use super::super::statistics::number;
 use super::axes::Scale;
-use super::canvas::{Anchor, LINE, WIDTH, fitted, wide};
+use super::canvas::{LINE, WIDTH, fitted, wide};
 use super::panel::{MARGIN, Sample, head};
-use super::points::{Curve, Point, axis, curves, described, legend, told};
-use super::strands::Kind;
+use super::strands::{Curve, Kind, axis, curves, described, legend};
 use super::{Axis, Book, Canvas, Case, Plot, case_label, style};
 
-/// Height of a bar.
 const BAR: f64 = 15.0;
-/// From a bar to the next.
 const GAP: f64 = 3.0;
 /// From a case to the next.
 const GROUP_GAP: f64 = 12.0;
@@ -21,35 +20,35 @@ const FIGURES: f64 = 64.0;
 const BESIDE: f64 = 6.0;
 /// From the middle of a published figure's mark to what stands beside it.
 const AROUND: f64 = 10.0;
-/// Half the height of an error bar's ends.
-const CAP: f64 = 4.0;
 
-/// A bar: its contender, its figure.
-type Bar<'a> = (&'a Kind<'a>, &'a Point);
+type Bar<'a> = (&'a Kind<'a>, &'a Cell);
 
 /// One panel of all cases.
 pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
-    let curves = curves(book, plot, cases, |_| 0.0);
+    let curves = curves(book, plot, cases);
     if curves.is_empty() { Vec::new() } else { vec![panel(plot, cases, &curves)] }
 }
 
 fn panel(plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
-    let mut canvas = Canvas::new(plot.title.clone());
+    let mut canvas = Canvas::default();
     let top = head(&mut canvas, "", &legend(curves, Sample::Filled));
     let names = cases.iter().map(|case| wide(&case_label(case))).fold(0.0, f64::max).min(NAMES);
     let Axis { low, high, ticks, title } = axis(&plot.metric, curves);
     let x = Scale { low, high, start: MARGIN + names + MARGIN, end: WIDTH - FIGURES };
-    let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(|place| bars(place, curves)).collect();
+    // A case has bars of its own contenders only.
+    let bars = |place: usize| curves.iter().map(move |curve| (&curve.kind, &curve.points[place]));
+    let group = |place| bars(place).filter(|(_, point)| point.absence.is_some()).collect();
+    let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(group).collect();
     let height = |group: &[Bar<'_>]| group.len().max(1) as f64 * (BAR + GAP);
     let bottom = top + groups.iter().map(|group| height(group) + GROUP_GAP).sum::<f64>();
     for (value, text) in &ticks {
         let at = x.at(*value);
         canvas.line("grid", (at, top), (at, bottom));
-        canvas.text(at, bottom + LINE, "muted", Anchor::Middle, text);
+        canvas.text(at, bottom + LINE, "muted middle", text);
     }
     let mut y = top + GROUP_GAP / 2.0;
     for (case, group) in cases.iter().zip(&groups) {
-        canvas.text(MARGIN, y + height(group) / 2.0 + 3.0, "", Anchor::Start, &fitted(&case_label(case), names));
+        canvas.text(MARGIN, y + height(group) / 2.0 + 3.0, "", &fitted(&case_label(case), names));
         for (place, bar) in group.iter().enumerate() {
             draw_bar(&mut canvas, x, y + place as f64 * (BAR + GAP), bar);
         }
@@ -58,16 +57,10 @@ fn panel(plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
     let zero = x.at(low.max(0.0));
     canvas.line("axis", (zero, top), (zero, bottom));
     let below = bottom + LINE * 2.2;
-    canvas.text((x.start + x.end) / 2.0, below, "muted", Anchor::Middle, &title);
+    canvas.text((x.start + x.end) / 2.0, below, "muted middle", &title);
     canvas.height = below + MARGIN;
     canvas.description = described(&plot.metric, curves);
     canvas
-}
-
-/// A case has bars of its own contenders only.
-fn bars<'a>(place: usize, curves: &'a [Curve<'a>]) -> Vec<Bar<'a>> {
-    let bars = curves.iter().map(|curve| (&curve.kind, &curve.points[place]));
-    bars.filter(|(_, point)| point.absence.is_some()).collect()
 }
 
 /// A bar, its error bar, the published figure, and its own.
@@ -78,26 +71,23 @@ fn draw_bar(canvas: &mut Canvas, x: Scale, y: f64, (kind, point): &Bar<'_>) {
     if let Some(own) = &point.own {
         let end = x.at(own.mean);
         let class = format!("bar {}", style::class(kind.slot));
-        canvas.rect(&class, (zero.min(end), y), ((end - zero).abs(), BAR), &told(kind, own));
+        canvas.rect(&class, (zero.min(end), y), ((end - zero).abs(), BAR), &format!("{}: {own}", kind.label));
         let (low, high) = (x.at((own.mean - own.error_bar()).max(x.low)), x.at(own.mean + own.error_bar()));
         if own.error_bar() > 0.0 {
             canvas.line("halo", (low, middle), (high, middle));
-            canvas.line("error", (low, middle), (high, middle));
-            for end in [low, high] {
-                canvas.line("error", (end, middle - CAP), (end, middle + CAP));
-            }
+            canvas.error_bar("error", (low, middle), (high, middle));
         }
         right = right.max(high);
     }
     let figure = point.own.map_or_else(|| point.absence.unwrap_or_default().to_owned(), |own| short(own.mean));
-    if let Some(value) = point.published {
+    if let Some((value, _)) = point.published {
         let at = x.at(value);
         canvas.published((at, middle), &format!("{}, published: {value}", kind.label));
         // The figure stands beside its own bar, but not over the published one's mark.
         let room = right - AROUND..right + AROUND + BESIDE + wide(&figure);
         right = if room.contains(&at) { at + AROUND - BESIDE } else { right };
     }
-    canvas.text(right + BESIDE, middle + 4.0, "muted", Anchor::Start, &figure);
+    canvas.text(right + BESIDE, middle + 4.0, "muted", &figure);
 }
 
 /// Three digits, about.
@@ -107,7 +97,7 @@ fn short(value: f64) -> String {
         size if size >= 10.0 => 1,
         _ => 2,
     };
-    format!("{value:.decimals$}").replace('-', "−")
+    number(value, decimals)
 }
 
 #[cfg(test)]

@@ -6,27 +6,19 @@ use super::style;
 pub(super) const WIDTH: f64 = 760.0;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 18.0;
-/// Size of text.
 const FONT: f64 = 13.0;
 /// Shares of the font's size that letters take in usual sans-serif fonts, rather more than less: narrow, usual, wide.
 const LETTERS: [f64; 3] = [0.34, 0.6, 0.92];
 /// Half the size of a point's mark.
 const DOT: f64 = 4.2;
-
-/// Where text stands from its point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
+/// Half the length of an error bar's caps.
+const CAP: f64 = 4.0;
 
 /// A drawing that is made. Starts empty; one owner.
 #[derive(Default)]
 pub struct Canvas {
     /// What its file and its element in a page are called: unique among reports.
     pub name: String,
-    /// A line.
     pub title: String,
     /// What is to be seen, in words.
     pub description: String,
@@ -39,38 +31,37 @@ impl Canvas {
         Self { title, ..Self::default() }
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, text: &str) {
-        let anchor = match anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
+    /// A text that starts at its point; with class `middle` or `end` it has that there.
+    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        self.add(&format!("<text x=\"{x:.1}\" y=\"{y:.1}\"{class}{anchor}>{}</text>", escaped(text)));
+        self.body += &format!("\n<text x=\"{x:.1}\" y=\"{y:.1}\"{class}>{}</text>", escaped(text));
     }
 
-    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        self.add(&format!("<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"));
+    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        self.shape("line", class, &format!("x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\""), "");
     }
 
-    /// A rectangle, with what is told of it when the pointer rests on it.
-    pub(super) fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tip: &str) {
-        let ((x, y), (width, height)) = (corner, size);
-        let (class, tip) = (escaped(class), told(tip));
-        self.add(&format!(
-            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">{tip}</rect>"
-        ));
+    /// A line, flat or upright, with a cap at each end.
+    pub(super) fn error_bar(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.line(class, from, to);
+        let (width, height) = if from.0 == to.0 { (CAP, 0.0) } else { (0.0, CAP) };
+        for (x, y) in [from, to] {
+            self.line(class, (x - width, y - height), (x + width, y + height));
+        }
     }
 
-    /// A line through points.
+    pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), tip: &str) {
+        let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"");
+        self.shape("rect", class, &place, tip);
+    }
+
     pub(super) fn curve(&mut self, class: &str, points: &[(f64, f64)], tip: &str) {
-        self.add(&format!("<path class=\"{class}\" d=\"{}\">{}</path>", through(points), told(tip)));
+        self.shape("path", class, &format!("d=\"{}\"", through(points)), tip);
     }
 
     /// What lies within points.
     pub(super) fn area(&mut self, class: &str, points: &[(f64, f64)], tip: &str) {
-        self.add(&format!("<path class=\"{class}\" d=\"{}Z\">{}</path>", through(points), told(tip)));
+        self.shape("path", class, &format!("d=\"{}Z\"", through(points)), tip);
     }
 
     /// A point's mark; each slot has a shape, too.
@@ -82,15 +73,11 @@ impl Canvas {
             &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
         ];
         let class = format!("dot {}", style::class(slot));
-        let shape = SHAPES[slot % SHAPES.len()];
-        if shape.is_empty() {
-            self.add(&format!(
-                "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{DOT}\">{}</circle>",
-                told(tip)
-            ));
-        } else {
-            let points: Vec<(f64, f64)> = shape.iter().map(|(dx, dy)| (x + dx * DOT, y + dy * DOT)).collect();
-            self.area(&class, &points, tip);
+        let points: Vec<(f64, f64)> =
+            SHAPES[slot % SHAPES.len()].iter().map(|(dx, dy)| (x + dx * DOT, y + dy * DOT)).collect();
+        match points.is_empty() {
+            true => self.shape("circle", &class, &format!("cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{DOT}\""), tip),
+            false => self.area(&class, &points, tip),
         }
     }
 
@@ -100,7 +87,13 @@ impl Canvas {
         self.area("published", &[(x, y - size), (x + size, y), (x, y + size), (x - size, y)], tip);
     }
 
-    /// For a page that has [`style::sheet`].
+    /// An element, with what is told of it when the pointer rests on it.
+    fn shape(&mut self, name: &str, class: &str, place: &str, tip: &str) {
+        let tip = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(tip)) };
+        self.body += &format!("\n<{name} class=\"{class}\" {place}>{tip}</{name}>");
+    }
+
+    /// For a page that has [`style::SHEET`].
     pub fn inline(&self) -> String {
         self.element(&escaped(&self.name), "", "")
     }
@@ -108,7 +101,7 @@ impl Canvas {
     /// A file of its own.
     pub fn file(&self) -> String {
         let style =
-            format!("<style>{}</style><rect width=\"100%\" height=\"100%\" fill=\"var(--surface)\"/>", style::sheet());
+            format!("<style>{}</style><rect width=\"100%\" height=\"100%\" fill=\"var(--surface)\"/>", style::SHEET);
         self.element("plot", " xmlns=\"http://www.w3.org/2000/svg\"", &style)
     }
 
@@ -120,15 +113,6 @@ impl Canvas {
              aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{before}{body}</svg>\n"
         )
     }
-
-    fn add(&mut self, element: &str) {
-        self.body.push('\n');
-        self.body.push_str(element);
-    }
-}
-
-fn told(tip: &str) -> String {
-    if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(tip)) }
 }
 
 fn through(points: &[(f64, f64)]) -> String {
@@ -170,9 +154,8 @@ mod tests {
     #[test]
     fn text_cannot_break_out_of_its_element() {
         let mut canvas = Canvas::new("<b>\"title\"".to_owned());
-        canvas.text(0.0, 0.0, "", Anchor::Start, "</text><script>alert('x')</script>");
-        let (inline, file) = (canvas.inline(), canvas.file());
-        for svg in [inline, file] {
+        canvas.text(0.0, 0.0, "", "</text><script>alert('x')</script>");
+        for svg in [canvas.inline(), canvas.file()] {
             assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
             assert!(svg.contains("&lt;b&gt;&quot;title&quot;</title>"), "{svg}");
         }

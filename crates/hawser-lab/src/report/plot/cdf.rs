@@ -1,25 +1,29 @@
 //! The distribution of samples: which share of them is at most so large. Samples of a series' runs are taken together.
 
-use super::super::statistics::{quantile, sorted};
+use std::iter::once;
+
+use hawser_wire::traffic;
+
 use super::panel::{Entry, Outline, Sample};
-use super::strands::{Strand, in_words, titled};
-use super::{Axis, Book, Canvas, Case, Metric, Plot, Summary, style};
+use super::strands::{Strand, groups, in_words};
+use super::{Axis, Book, Canvas, Case, Findings, Metric, Plot, Summary, style};
 
 /// A curve has at most this many points, equally far apart in share.
 const POINTS: usize = 400;
 
 /// A panel for each case; or one with a curve for each case, where there is one contender.
 pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
-    let groups = super::strands::groups(book, plot, cases, |found| {
-        found.samples.get(&plot.metric).is_some_and(|samples| !samples.is_empty())
-    });
+    let has = |found: &Findings| found.samples.get(&plot.metric).is_some_and(|samples| !samples.is_empty());
+    let groups = groups(book, plot, cases, has);
     groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
 }
 
 fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
     let samples = |strand: &Strand<'_>| {
         let all = strand.series.found.iter().filter_map(|found| found.samples.get(&plot.metric));
-        sorted(&all.flatten().copied().collect::<Vec<f64>>())
+        let mut samples: Vec<f64> = all.flatten().copied().collect();
+        samples.sort_by(f64::total_cmp);
+        samples
     };
     let curves: Vec<(&Strand<'_>, Vec<f64>)> = strands.iter().map(|strand| (strand, samples(strand))).collect();
     let ends = curves.iter().filter_map(|(_, samples)| Some((*samples.first()?, *samples.last()?)));
@@ -37,13 +41,10 @@ fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
     };
     let mut panel = outline.open();
     for (strand, samples) in &curves {
-        let points: Vec<(f64, f64)> = steps(samples).into_iter().map(|(x, y)| panel.at(x, y)).collect();
-        panel.canvas.curve(&format!("curve {}", style::class(strand.slot)), &points, &strand.label);
+        panel.curve(&format!("curve {}", style::class(strand.slot)), &steps(samples), &strand.label);
     }
-    panel.canvas.title = titled(&plot.title, &panel.canvas.title);
-    let summaries = curves.iter().filter_map(|(strand, samples)| Some((strand.label.clone(), Summary::of(samples)?)));
-    panel.canvas.description = in_words(&plot.metric, summaries);
-    Some(panel.canvas)
+    let summaries = curves.iter().filter_map(|(strand, samples)| Some((strand.label.as_str(), Summary::of(samples)?)));
+    Some(panel.finish(in_words(&plot.metric, summaries)))
 }
 
 /// The distribution's stairs for few samples, its quantiles for many.
@@ -51,18 +52,12 @@ fn steps(samples: &[f64]) -> Vec<(f64, f64)> {
     let Some(&first) = samples.first() else { return Vec::new() };
     let count = samples.len();
     if count > POINTS {
-        let point = |place: usize| {
-            let share = place as f64 / POINTS as f64;
-            (quantile(samples, share).unwrap_or(first), share)
-        };
-        return (0..=POINTS).map(point).collect();
+        let sample: traffic::Sample = samples.iter().copied().collect();
+        let shares = (0..=POINTS).map(|place| place as f64 / POINTS as f64);
+        return shares.map(|share| (sample.percentile(share * 100.0).unwrap_or(first), share)).collect();
     }
-    let mut points = vec![(first, 0.0)];
-    for (place, value) in samples.iter().enumerate() {
-        points.push((*value, place as f64 / count as f64));
-        points.push((*value, (place + 1) as f64 / count as f64));
-    }
-    points
+    let stair = |(place, value): (usize, &f64)| [place, place + 1].map(|at| (*value, at as f64 / count as f64));
+    once((first, 0.0)).chain(samples.iter().enumerate().flat_map(stair)).collect()
 }
 
 #[cfg(test)]

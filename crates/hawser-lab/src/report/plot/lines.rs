@@ -1,12 +1,10 @@
 //! A metric over the cases' `x`: means with error bars, published figures as hollow diamonds.
 
-use super::axes::nice;
+use super::super::series::Cell;
 use super::panel::{Outline, Panel, Sample};
-use super::points::{Curve, Point, axis, curves, described, legend, told};
-use super::{Axis, Book, Canvas, Case, Plot, Summary, style};
+use super::strands::{Curve, axis, curves, described, legend};
+use super::{Axis, Book, Canvas, Case, Plot, style};
 
-/// Half the width of an error bar's ends.
-const CAP: f64 = 4.0;
 /// Left and right of the first and last point, as a share of what lies between.
 const PADDING: f64 = 0.04;
 /// Where all figures span this many times what the closest two do, they are set out evenly: else those would meet.
@@ -20,54 +18,43 @@ pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (figures, cases): (Vec<f64>, Vec<&'a Case>) = placed.into_iter().unzip();
     let places = Places::of(figures);
-    let curves = curves(book, plot, &cases, |case| places.of_figure(case.x.unwrap_or_default()));
-    let x = places.axis(plot.axis.as_deref().unwrap_or_default());
-    if curves.is_empty() { Vec::new() } else { vec![panel(plot, x, &curves)] }
-}
-
-fn panel(plot: &Plot, x: Axis, curves: &[Curve<'_>]) -> Canvas {
+    let curves = curves(book, plot, &cases);
+    if curves.is_empty() {
+        return Vec::new();
+    }
+    let end = |Curve { kind, points }: &Curve<'_>| {
+        let own = points.iter().rev().find_map(|point| point.own)?;
+        Some((own.mean, kind.label.clone()))
+    };
     let outline = Outline {
-        legend: legend(curves, Sample::Dotted),
-        x,
-        y: axis(&plot.metric, curves),
-        labels: curves.iter().map(|curve| curve.kind.label.clone()).collect(),
+        legend: legend(&curves, Sample::Dotted),
+        x: places.axis(plot.axis.as_deref().unwrap_or_default()),
+        y: axis(&plot.metric, &curves),
+        ends: curves.iter().filter_map(end).collect(),
         ..Outline::default()
     };
+    let at: Vec<f64> = cases.iter().map(|case| places.of_figure(case.x.unwrap_or_default())).collect();
     let mut panel = outline.open();
-    let ends = curves.iter().filter_map(|curve| draw_curve(&mut panel, curve)).collect();
-    panel.label_ends(ends);
-    panel.canvas.title = plot.title.clone();
-    panel.canvas.description = described(&plot.metric, curves);
-    panel.canvas
+    curves.iter().for_each(|curve| draw_curve(&mut panel, &at, curve));
+    vec![panel.finish(described(&plot.metric, &curves))]
 }
 
-/// The curve, its error bars, its marks; returns where it ends.
-fn draw_curve(panel: &mut Panel, Curve { kind, points }: &Curve<'_>) -> Option<(f64, String)> {
+/// The curve, its error bars, its marks.
+fn draw_curve(panel: &mut Panel, at: &[f64], Curve { kind, points }: &Curve<'_>) {
     let class = style::class(kind.slot);
-    let place = |point: &Point| Some(panel.at(point.at, point.own?.mean));
-    let places: Vec<(f64, f64)> = points.iter().filter_map(place).collect();
-    panel.canvas.curve(&format!("curve {class}"), &places, &kind.label);
-    for Point { at, own, published, .. } in points {
+    let means = at.iter().zip(points).filter_map(|(at, point)| Some((*at, point.own?.mean)));
+    panel.curve(&format!("curve {class}"), &means.collect::<Vec<_>>(), &kind.label);
+    for (&at, Cell { own, published, .. }) in at.iter().zip(points) {
         if let Some(own) = own {
-            draw_error_bar(panel, &format!("whisker {class}"), *at, own);
-            panel.canvas.dot(kind.slot, panel.at(*at, own.mean), &told(kind, own));
+            if own.error_bar() > 0.0 {
+                let [top, bottom] = [1.0, -1.0].map(|sign| panel.at(at, own.mean + sign * own.error_bar()));
+                panel.canvas.error_bar(&format!("whisker {class}"), top, bottom);
+            }
+            panel.canvas.dot(kind.slot, panel.at(at, own.mean), &format!("{}: {own}", kind.label));
         }
-        if let Some(value) = published {
-            panel.canvas.published(panel.at(*at, *value), &format!("{}, published: {value}", kind.label));
+        if let Some((value, _)) = published {
+            panel.canvas.published(panel.at(at, *value), &format!("{}, published: {value}", kind.label));
         }
-    }
-    places.last().map(|(_, y)| (*y, kind.label.clone()))
-}
-
-fn draw_error_bar(panel: &mut Panel, class: &str, at: f64, own: &Summary) {
-    if own.error_bar() <= 0.0 {
-        return;
-    }
-    let top = panel.at(at, own.mean + own.error_bar());
-    let bottom = panel.at(at, (own.mean - own.error_bar()).max(panel.y.low));
-    panel.canvas.line(class, top, bottom);
-    for (x, y) in [top, bottom] {
-        panel.canvas.line(class, (x - CAP, y), (x + CAP, y));
     }
 }
 
@@ -97,7 +84,7 @@ impl Places {
         let tick = |figure: &f64| (self.of_figure(*figure), figure.to_string().replace('-', "−"));
         let ticks = match self.figures.len() {
             ..=MOST_TICKS => self.figures.iter().map(tick).collect(),
-            _ => nice(low, high).2.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect(),
+            _ => Axis::nice(low, high, "").ticks.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect(),
         };
         let title = match (self.even, title) {
             (true, "") => "not to scale".to_owned(),

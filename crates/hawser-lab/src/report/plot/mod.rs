@@ -6,7 +6,6 @@ mod canvas;
 mod cdf;
 mod lines;
 mod panel;
-mod points;
 mod shares;
 mod strands;
 pub mod style;
@@ -19,10 +18,10 @@ use super::{Book, Metric, Scenario, Summary};
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Case, Plot, PlotKind};
 use axes::Axis;
+use strands::titled;
 
 /// A plot, ready to be written. Plain data.
 pub struct Drawing {
-    /// As the scenario gives it.
     pub title: String,
     /// One or several, each a picture of its own.
     pub panels: Vec<Canvas>,
@@ -54,6 +53,7 @@ fn draw(book: &Book<'_>, plot: &Plot, number: usize) -> Drawing {
     for (panel, part) in panels.iter_mut().zip(1..) {
         let part = if several { format!("-{part}") } else { String::new() };
         panel.name = format!("{}-{number}{part}", book.scenario.name);
+        panel.title = titled(&plot.title, &panel.title);
     }
     let problem = panels.is_empty().then(|| match plot.kind {
         PlotKind::Lines if cases.iter().all(|case| case.x.is_none()) => "no case has an x".to_owned(),

@@ -1,7 +1,9 @@
-//! Which curves a plot has: contenders and workloads that have its figures, each with a colour that stays its own.
+//! Which curves a plot has: contenders and workloads that have its figures, each with a colour that stays its own; and
+//! their figures by case, as lines and bars show them: what was found, and what was published.
 
-use super::super::series::Series;
-use super::{Book, Case, Findings, Metric, Plot, Summary, case_label};
+use super::super::series::{Cell, Series, counts};
+use super::panel::{Entry, Sample};
+use super::{Axis, Book, Case, Findings, Metric, Plot, Summary, case_label};
 
 /// A contender with a workload, in one case. Borrowed from the runs.
 pub(super) struct Strand<'a> {
@@ -15,25 +17,20 @@ pub(super) struct Strand<'a> {
 pub(super) struct Kind<'a> {
     pub label: String,
     pub slot: usize,
-    pub contender: &'a str,
+    contender: &'a str,
     /// None is each case's only one.
     workload: Option<&'a str>,
 }
 
 impl<'a> Kind<'a> {
-    /// Its series in a case, and that one's workload; rather one that has what is asked.
+    /// Its series in a case; rather one that has what is asked.
     pub(super) fn of<'b>(
         &self,
         book: &'b Book<'a>,
         case: &'a Case,
         has: impl Fn(&Findings) -> bool,
-    ) -> Option<(&'a str, &'b Series<'a>)> {
-        let series = |workload: &'a str| Some((workload, book.get(&case.name, self.contender, workload)?));
-        if let Some(workload) = self.workload {
-            return series(workload);
-        }
-        let all = || case.workloads.iter().filter_map(|workload| series(workload));
-        all().find(|(_, series)| series.found.iter().any(|found| has(found))).or_else(|| all().next())
+    ) -> Option<&'b Series<'a>> {
+        book.get(&case.name, self.contender, book.workload(case, self.contender, self.workload, has))
     }
 }
 
@@ -54,19 +51,15 @@ pub(super) fn kinds<'a>(
     let repeats = |strands: &[(&str, &str)]| strands.windows(2).any(|pair| pair[0].0 == pair[1].0);
     let all = strands(cases);
     if cases.iter().any(|case| repeats(&strands(&[*case]))) {
-        let kind = |(slot, (contender, workload)): (usize, (&'a str, &'a str))| Kind {
-            label: format!("{contender}, {workload}"),
-            slot,
-            contender,
-            workload: Some(workload),
+        let kind = |((contender, workload), slot)| {
+            let label = format!("{contender}, {workload}");
+            Kind { label, slot, contender, workload: Some(workload) }
         };
-        return all.into_iter().enumerate().map(kind).collect();
+        return all.into_iter().zip(0..).map(kind).collect();
     }
-    let has_some = |label: &str| all.iter().any(|(contender, _)| *contender == label);
     let contenders = book.scenario.contenders.iter().map(|contender| contender.label.as_str()).enumerate();
-    let kind =
-        |(slot, contender): (usize, &'a str)| Kind { label: contender.to_owned(), slot, contender, workload: None };
-    contenders.filter(|(_, contender)| has_some(contender)).map(kind).collect()
+    let shown = contenders.filter(|(_, label)| all.iter().any(|(contender, _)| contender == label));
+    shown.map(|(slot, contender)| Kind { label: contender.to_owned(), slot, contender, workload: None }).collect()
 }
 
 /// Panels with their title and curves: one for each case, or one of all cases where only one kind has them.
@@ -77,9 +70,7 @@ pub(super) fn groups<'a, 'b>(
     has: impl Fn(&Findings) -> bool,
 ) -> Vec<(String, Vec<Strand<'b>>)> {
     let kinds = kinds(book, plot, cases, &has);
-    let series = |case: &'a Case, kind: &Kind<'a>| {
-        kind.of(book, case, &has).map(|(_, series)| series).filter(|series| series.found.iter().any(|found| has(found)))
-    };
+    let series = |case: &'a Case, kind: &Kind<'a>| kind.of(book, case, &has).filter(|series| series.has(&has));
     if let ([kind], true) = (kinds.as_slice(), cases.len() > 1) {
         let strand = |(slot, case): (usize, &&'a Case)| {
             Some(Strand { label: case_label(case), slot, series: series(case, kind)? })
@@ -101,11 +92,65 @@ pub(super) fn titled(plot: &str, panel: &str) -> String {
 }
 
 /// For those who hear a plot: each curve's mean, least and most.
-pub(super) fn in_words(metric: &str, curves: impl Iterator<Item = (String, Summary)>) -> String {
+pub(super) fn in_words<'l>(metric: &str, curves: impl Iterator<Item = (&'l str, Summary)>) -> String {
     let Metric { title, unit, .. } = Metric::named(metric);
-    let curve = |(label, summary): (String, Summary)| {
-        let Summary { mean, least, most, .. } = summary;
+    let curve = |(label, Summary { mean, least, most, .. }): (&str, Summary)| {
         format!("{label}: {mean:.1} {unit} in the mean, from {least:.1} to {most:.1}")
     };
     format!("{title}. {}.", curves.map(curve).collect::<Vec<_>>().join("; "))
+}
+
+/// A contender with a workload, over cases. Borrowed from the scenario.
+pub(super) struct Curve<'a> {
+    pub kind: Kind<'a>,
+    /// One for each case, in the plot's order.
+    pub points: Vec<Cell>,
+}
+
+/// One for each contender and workload that has the plot's metric in some case.
+pub(super) fn curves<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Curve<'a>> {
+    let metric = plot.metric.as_str();
+    let has = |found: &Findings| found.metrics.contains_key(metric);
+    let point = |kind: &Kind<'a>, case: &Case| {
+        let cell = book.cell(case, kind.contender, kind.workload, metric);
+        Cell { published: cell.published.filter(|_| cell.absence.is_some()), ..cell }
+    };
+    let curve = |kind: Kind<'a>| Curve { points: cases.iter().map(|case| point(&kind, case)).collect(), kind };
+    kinds(book, plot, cases, has).into_iter().map(curve).collect()
+}
+
+/// With how many runs each has, and the published where there are any.
+pub(super) fn legend(curves: &[Curve<'_>], sample: Sample) -> Vec<Entry> {
+    let entry = |Curve { kind, points }: &Curve<'_>| {
+        let n = counts(points.iter().filter_map(|point| Some(point.own?.n)));
+        Entry { slot: kind.slot, label: format!("{} (n = {n})", kind.label), sample }
+    };
+    let mut legend: Vec<Entry> = curves.iter().map(entry).collect();
+    if curves.iter().flat_map(|curve| &curve.points).any(|point| point.published.is_some()) {
+        legend.push(Entry { slot: 0, label: "published".to_owned(), sample: Sample::Published });
+    }
+    legend
+}
+
+/// For the least and the most of what is drawn, zero among it.
+pub(super) fn axis(metric: &str, curves: &[Curve<'_>]) -> Axis {
+    let (mut low, mut high): (f64, f64) = (0.0, 0.0);
+    for Cell { own, published, .. } in curves.iter().flat_map(|curve| &curve.points) {
+        if let Some(own) = own {
+            // An error bar is cut where no figure was: below zero, mostly.
+            low = low.min(own.least);
+            high = high.max(own.mean + own.error_bar());
+        }
+        high = published.map_or(high, |(value, _)| high.max(value));
+    }
+    Axis::nice(low, high, Metric::named(metric).axis())
+}
+
+/// For those who hear a plot.
+pub(super) fn described(metric: &str, curves: &[Curve<'_>]) -> String {
+    let summaries = curves.iter().filter_map(|Curve { kind, points }| {
+        let means: Vec<f64> = points.iter().filter_map(|point| Some(point.own?.mean)).collect();
+        Some((kind.label.as_str(), Summary::of(&means)?))
+    });
+    in_words(metric, summaries)
 }

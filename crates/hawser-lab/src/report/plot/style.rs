@@ -3,75 +3,8 @@
 /// How many curves have a colour of their own; further ones take the same again, dashed.
 pub const SLOTS: usize = 8;
 
-/// Colours of a page. Plain data.
-#[derive(Clone, Copy, Debug)]
-pub struct Theme {
-    /// Behind everything.
-    pub surface: &'static str,
-    /// Text.
-    pub ink: &'static str,
-    /// Lesser text, axes.
-    pub muted: &'static str,
-    /// Lines of the grid.
-    pub grid: &'static str,
-    /// Of curves, bars and layers.
-    pub curves: [&'static str; SLOTS],
-}
-
-/// For light pages.
-pub const LIGHT: Theme = Theme {
-    surface: "#ffffff",
-    ink: "#1b2027",
-    muted: "#5a6470",
-    grid: "#e2e6ea",
-    curves: ["#1939ab", "#c18718", "#207e6f", "#e934a4", "#1c97df", "#9925f7", "#b93b19", "#55414c"],
-};
-
-/// For dark ones.
-pub const DARK: Theme = Theme {
-    surface: "#14181d",
-    ink: "#e8ebef",
-    muted: "#a0aab5",
-    grid: "#2b323a",
-    curves: ["#6693ea", "#ea5a21", "#2bc77a", "#c02862", "#8fdcf0", "#942ef6", "#988e7b", "#196f9b"],
-};
-
-/// What each part of a plot looks like. Its colours are variables: [`variables`].
-const PARTS: &str = "\
-.plot text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:var(--ink)}\
-.plot .head{font-size:14px;font-weight:600}\
-.plot .muted{fill:var(--muted);font-size:12px}\
-.plot .grid{stroke:var(--grid);stroke-width:1}\
-.plot .axis{stroke:var(--muted);stroke-width:1}\
-.plot .curve{fill:none;stroke:var(--c);stroke-width:2.25;stroke-linejoin:round;stroke-linecap:round}\
-.plot .bar{fill:var(--c)}\
-.plot .layer{fill:var(--c);stroke:var(--surface);stroke-width:1}\
-.plot .band{fill:var(--c);opacity:.2}\
-.plot .dot{fill:var(--c);stroke:var(--surface);stroke-width:1}\
-.plot .whisker{fill:none;stroke:var(--c);stroke-width:1.5}\
-.plot .halo{stroke:var(--surface);stroke-width:4;opacity:.7}\
-.plot .error{fill:none;stroke:var(--ink);stroke-width:1.25}\
-.plot .total{fill:none;stroke:var(--ink);stroke-width:1.75;stroke-dasharray:5 3}\
-.plot .event{stroke:var(--ink);stroke-width:1.25;stroke-dasharray:3 3}\
-.plot .published{fill:var(--surface);stroke:var(--ink);stroke-width:1.5}\
-.plot .again{stroke-dasharray:7 4}\
-";
-
 /// The style sheet of plots, for a page or for a file of its own.
-pub fn sheet() -> String {
-    let slots: String = (0..SLOTS).map(|slot| format!(".plot .c{slot}{{--c:var(--c{slot})}}")).collect();
-    format!(
-        ":root{{color-scheme:light dark;{}}}@media(prefers-color-scheme:dark){{:root{{{}}}}}{PARTS}{slots}",
-        variables(&LIGHT),
-        variables(&DARK)
-    )
-}
-
-fn variables(theme: &Theme) -> String {
-    let Theme { surface, ink, muted, grid, curves } = theme;
-    let curves: String = curves.iter().enumerate().map(|(slot, color)| format!("--c{slot}:{color};")).collect();
-    format!("--surface:{surface};--ink:{ink};--muted:{muted};--grid:{grid};{curves}")
-}
+pub const SHEET: &str = include_str!("plot.css");
 
 /// The classes of a curve's parts.
 pub(super) fn class(slot: usize) -> String {
@@ -81,6 +14,8 @@ pub(super) fn class(slot: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     /// Least contrast of what is drawn against what is behind it. Source: WCAG 2.2, 1.4.11.
@@ -147,28 +82,36 @@ mod tests {
         ]
     }
 
+    /// Surface, texts and curves of light pages and of dark ones.
+    fn themes() -> [(&'static str, [&'static str; 2], [&'static str; SLOTS]); 2] {
+        let mut blocks = SHEET.split(":root{").skip(1).map(|rest| rest.split('}').next().expect("a block"));
+        [(); 2].map(|()| {
+            let rules = blocks.next().expect("two blocks").split([';', '\n']);
+            let colors: BTreeMap<_, _> = rules.filter_map(|rule| rule.strip_prefix("--")?.split_once(':')).collect();
+            let curves = std::array::from_fn(|slot| colors[format!("c{slot}").as_str()]);
+            (colors["surface"], [colors["ink"], colors["muted"]], curves)
+        })
+    }
+
     #[test]
     fn everything_stands_out_from_what_is_behind_it() {
-        for theme in [LIGHT, DARK] {
-            for text in [theme.ink, theme.muted] {
-                assert!(contrast(text, theme.surface) >= TEXT, "{text} on {}", theme.surface);
-            }
-            for color in theme.curves {
-                let ratio = contrast(color, theme.surface);
-                assert!(ratio >= DRAWN, "{color} on {}: {ratio:.2}", theme.surface);
+        for (surface, texts, curves) in themes() {
+            for (color, least) in texts.map(|text| (text, TEXT)).into_iter().chain(curves.map(|curve| (curve, DRAWN))) {
+                let ratio = contrast(color, surface);
+                assert!(ratio >= least, "{color} on {surface}: {ratio:.2}");
             }
         }
     }
 
     #[test]
     fn curves_are_told_apart_by_every_eye() {
-        for theme in [LIGHT, DARK] {
+        for (_, _, curves) in themes() {
             for (who, eye) in EYES {
-                let seen = theme.curves.map(|color| oklab(times(&eye, linear(color))));
+                let seen = curves.map(|color| oklab(times(&eye, linear(color))));
                 for (i, a) in seen.iter().enumerate() {
                     for (j, b) in seen.iter().enumerate().take(i) {
                         let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                        assert!(apart >= APART, "{who}: {} and {}: {apart:.3}", theme.curves[i], theme.curves[j]);
+                        assert!(apart >= APART, "{who}: {} and {}: {apart:.3}", curves[i], curves[j]);
                     }
                 }
             }

@@ -1,12 +1,13 @@
 //! Figures over time: the mean over runs, with a band of 1.5 standard deviations, and marks of what happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
 
 use super::axes::ROUNDING;
-use super::panel::{Entry, Outline, Panel, Sample};
-use super::strands::{Strand, in_words, titled};
+use super::panel::{Entry, Outline, Sample};
+use super::strands::{Strand, groups, in_words};
 use super::{Axis, Book, Canvas, Case, Findings, Line, Metric, Plot, Summary, style};
+use crate::experiment::Mark;
 
 /// A drawing has at most about this many points: more are not seen.
 const POINTS: f64 = 240.0;
@@ -20,9 +21,12 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// None without a value. Lines of different steps are brought to the longest.
-    pub(super) fn of(lines: &[&Line]) -> Option<Self> {
-        let lines: Vec<&&Line> = lines.iter().filter(|line| line.step_s > 0.0 && !line.values.is_empty()).collect();
+    /// Of the lines of this name, of a link or of none; none without a value. Those of different steps are brought to
+    /// the longest.
+    pub(super) fn of(found: &[&Findings], name: &str, link: Option<&str>) -> Option<Self> {
+        let lines = found.iter().flat_map(|found| &found.lines);
+        let lines = lines.filter(|line| line.name == name && line.link.as_deref() == link);
+        let lines: Vec<&Line> = lines.filter(|line| line.step_s > 0.0 && !line.values.is_empty()).collect();
         let longest = lines.iter().map(|line| line.step_s * line.values.len() as f64).fold(0.0, f64::max);
         let step = lines.iter().map(|line| line.step_s).fold(0.0, f64::max);
         if step <= 0.0 {
@@ -74,11 +78,9 @@ fn mean_within(line: &Line, step: f64, place: usize) -> Option<f64> {
 pub(super) fn marks(found: &[&Findings]) -> Vec<(f64, String)> {
     let mut times: BTreeMap<(&str, usize), Vec<f64>> = BTreeMap::new();
     for findings in found {
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-        for mark in &findings.marks {
-            let turn = seen.entry(&mark.what).or_default();
-            times.entry((&mark.what, *turn)).or_default().push(mark.at_s);
-            *turn += 1;
+        for (place, Mark { at_s, what }) in findings.marks.iter().enumerate() {
+            let turn = findings.marks[..place].iter().filter(|before| before.what == *what).count();
+            times.entry((what.as_str(), turn)).or_default().push(*at_s);
         }
     }
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
@@ -88,18 +90,17 @@ pub(super) fn marks(found: &[&Findings]) -> Vec<(f64, String)> {
     marks
 }
 
-/// A panel for each case; or one with a curve for each case, where there is one contender.
-pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
-    let groups =
-        super::strands::groups(book, plot, cases, |found| found.lines.iter().any(|line| line.name == plot.metric));
-    groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
-}
-
 /// A curve with its band. Made from a strand's runs.
 struct Curve {
     label: String,
     slot: usize,
     track: Track,
+}
+
+/// A panel for each case; or one with a curve for each case, where there is one contender.
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
+    let groups = groups(book, plot, cases, |found| found.lines.iter().any(|line| line.name == plot.metric));
+    groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
 }
 
 fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
@@ -109,13 +110,17 @@ fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
     }
     let found: Vec<&Findings> = strands.iter().flat_map(|strand| strand.series.found.iter().copied()).collect();
     let mut panel = outline(plot, title, &curves, &found).open();
-    let ends = curves.iter().filter_map(|curve| draw_curve(&mut panel, curve)).collect();
-    panel.draw_marks();
-    panel.label_ends(ends);
-    panel.canvas.title = titled(&plot.title, &panel.canvas.title);
-    let summaries = curves.iter().filter_map(|curve| Some((curve.label.clone(), curve.track.summary()?)));
-    panel.canvas.description = in_words(&plot.metric, summaries);
-    Some(panel.canvas)
+    for Curve { label, slot, track } in &curves {
+        let class = style::class(*slot);
+        if track.values.iter().any(|value| value.error_bar() > 0.0) {
+            let upper = track.points(|value| value.mean + value.error_bar());
+            let lower = track.points(|value| value.mean - value.error_bar());
+            panel.band(&format!("band {class}"), &upper, &lower, "");
+        }
+        panel.curve(&format!("curve {class}"), &track.points(|value| value.mean), label);
+    }
+    let summaries = curves.iter().filter_map(|curve| Some((curve.label.as_str(), curve.track.summary()?)));
+    Some(panel.finish(in_words(&plot.metric, summaries)))
 }
 
 fn outline(plot: &Plot, title: String, curves: &[Curve], found: &[&Findings]) -> Outline {
@@ -132,42 +137,24 @@ fn outline(plot: &Plot, title: String, curves: &[Curve], found: &[&Findings]) ->
         x: Axis::seconds(end),
         y: Axis::nice(0.0, most, Metric::named(&plot.metric).axis()),
         marks: marks(found),
-        labels: curves.iter().map(|curve| curve.label.clone()).collect(),
+        ends: curves.iter().filter_map(|curve| Some((curve.track.values.last()?.mean, curve.label.clone()))).collect(),
     }
-}
-
-/// The curve over its band; returns where it ends.
-fn draw_curve(panel: &mut Panel, Curve { label, slot, track }: &Curve) -> Option<(f64, String)> {
-    let class = style::class(*slot);
-    let place = |(x, y): (f64, f64)| panel.at(x, y.clamp(panel.y.low, panel.y.high));
-    let upper = track.points(|value| value.mean + value.error_bar());
-    let lower = track.points(|value| value.mean - value.error_bar());
-    let band: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).map(place).collect();
-    let line: Vec<(f64, f64)> = track.points(|value| value.mean).into_iter().map(place).collect();
-    if track.values.iter().any(|value| value.error_bar() > 0.0) {
-        panel.canvas.area(&format!("band {class}"), &band, "");
-    }
-    panel.canvas.curve(&format!("curve {class}"), &line, label);
-    line.last().map(|(_, y)| (*y, label.clone()))
 }
 
 /// One for each strand, or for each strand and link where lines are of links.
 fn curves(plot: &Plot, strands: &[Strand<'_>]) -> Vec<Curve> {
     let mut curves = Vec::new();
-    for strand in strands {
-        let mut by_link: BTreeMap<Option<&str>, Vec<&Line>> = BTreeMap::new();
-        let lines = strand.series.found.iter().flat_map(|found| &found.lines);
-        lines
-            .filter(|line| line.name == plot.metric)
-            .for_each(|line| by_link.entry(line.link.as_deref()).or_default().push(line));
-        for (link, lines) in by_link {
-            let label = match link {
-                Some(link) if strands.len() > 1 => format!("{}, {link}", strand.label),
-                Some(link) => link.to_owned(),
-                None => strand.label.clone(),
+    for Strand { label, slot, series } in strands {
+        let lines = series.found.iter().flat_map(|found| &found.lines).filter(|line| line.name == plot.metric);
+        let links: BTreeSet<Option<&str>> = lines.map(|line| line.link.as_deref()).collect();
+        for link in links {
+            let Some(track) = Track::of(&series.found, &plot.metric, link) else { continue };
+            let (label, slot) = match link {
+                Some(link) if strands.len() > 1 => (format!("{label}, {link}"), curves.len()),
+                Some(link) => (link.to_owned(), curves.len()),
+                None => (label.clone(), *slot),
             };
-            let slot = if link.is_some() { curves.len() } else { strand.slot };
-            curves.extend(Track::of(&lines).map(|track| Curve { label, slot, track }));
+            curves.push(Curve { label, slot, track });
         }
     }
     curves
@@ -176,37 +163,34 @@ fn curves(plot: &Plot, strands: &[Strand<'_>]) -> Vec<Curve> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Mark;
 
-    fn line(step_s: f64, values: &[f64]) -> Line {
-        Line { name: "goodput_mbps".to_owned(), link: None, step_s, values: values.into() }
-    }
-
-    fn means(lines: &[Line]) -> (f64, Vec<f64>) {
-        let track = Track::of(&lines.iter().collect::<Vec<_>>()).expect("values");
-        (track.step, track.values.iter().map(|value| value.mean).collect())
+    /// Steps and values of lines; step and values of their mean.
+    fn means(lines: &[(f64, &[f64])]) -> Option<(f64, Vec<f64>)> {
+        let line = |&(step_s, values): &(f64, &[f64])| Line {
+            name: "goodput_mbps".to_owned(),
+            link: None,
+            step_s,
+            values: values.into(),
+        };
+        let found = Findings { lines: lines.iter().map(line).collect(), ..Findings::default() };
+        let track = Track::of(&[&found], "goodput_mbps", None)?;
+        Some((track.step, track.values.iter().map(|value| value.mean).collect()))
     }
 
     #[test]
     fn lines_of_several_runs_become_their_mean() {
-        assert_eq!(means(&[line(0.5, &[1.0, 2.0]), line(0.5, &[3.0, 4.0])]), (0.5, vec![2.0, 3.0]));
-        assert_eq!(means(&[line(0.5, &[1.0, 2.0]), line(0.5, &[3.0])]), (0.5, vec![2.0, 2.0]), "one ended earlier");
-        assert_eq!(
-            means(&[line(0.5, &[1.0, 3.0, 5.0, 7.0]), line(1.0, &[2.0, 6.0])]),
-            (1.0, vec![2.0, 6.0]),
-            "of two steps"
-        );
-        assert_eq!(Track::of(&[&line(0.0, &[1.0]), &line(1.0, &[])]), None);
+        assert_eq!(means(&[(0.5, &[1.0, 2.0]), (0.5, &[3.0, 4.0])]), Some((0.5, vec![2.0, 3.0])));
+        assert_eq!(means(&[(0.5, &[1.0, 2.0]), (0.5, &[3.0])]), Some((0.5, vec![2.0, 2.0])), "one ended earlier");
+        let of_two_steps = means(&[(0.5, &[1.0, 3.0, 5.0, 7.0]), (1.0, &[2.0, 6.0])]);
+        assert_eq!(of_two_steps, Some((1.0, vec![2.0, 6.0])));
+        assert_eq!(means(&[(0.0, &[1.0]), (1.0, &[])]), None);
     }
 
     #[test]
     fn a_fine_line_is_drawn_with_no_more_points_than_are_seen() {
-        let (step, values) = means(&[line(0.01, &vec![8.0; 1200])]);
-        assert!(
-            values.len() as f64 <= POINTS && (step * values.len() as f64 - 12.0).abs() < step,
-            "{step} {}",
-            values.len()
-        );
+        let (step, values) = means(&[(0.01, &[8.0; 1200])]).expect("values");
+        let count = values.len() as f64;
+        assert!(count <= POINTS && (step * count - 12.0).abs() < step, "{step} {count}");
         assert!(values.iter().all(|value| (value - 8.0).abs() < 1e-9));
     }
 
@@ -216,11 +200,8 @@ mod tests {
             marks: times.iter().map(|&(at_s, what)| Mark { at_s, what: what.to_owned() }).collect(),
             ..Findings::default()
         };
-        let (a, b) = (
-            findings(&[(4.0, "cut"), (8.0, "back"), (10.0, "cut")]),
-            findings(&[(4.2, "cut"), (8.0, "back"), (10.2, "cut")]),
-        );
-        let marks: Vec<(f64, String)> = marks(&[&a, &b]);
+        let [a, b] = [4.0, 4.2].map(|cut| findings(&[(cut, "cut"), (8.0, "back"), (cut + 6.0, "cut")]));
+        let marks = marks(&[&a, &b]);
         let expected = [(4.1, "cut"), (8.0, "back"), (10.1, "cut")];
         assert_eq!(marks.len(), expected.len());
         for ((at, what), (expected_at, expected)) in marks.iter().zip(expected) {

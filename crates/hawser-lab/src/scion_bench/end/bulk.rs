@@ -11,20 +11,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hawser_scion::bulk::{Law, ReceiveOrder, Received, SendOrder, Trust, Verdict, receive, send};
-use hawser_scion::conn::{Paths as _, PortRange};
+use hawser_scion::conn::Paths as _;
 
+use super::file::KEY;
 use super::{Begin, Count, LabError, Order, failed, ready};
 
-/// What both ends know. It protects nothing.
-const SECRET: [u8; 32] = *b"a key for measurements, not safe";
 /// A file system in memory. Source: shm_overview(7).
 const MEMORY: &str = "/dev/shm";
 /// How long nothing may get on.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-fn ports(order: &Order) -> Option<PortRange> {
-    Some(PortRange { first: order.first_port, last: order.last_port })
-}
 
 pub(super) fn send_file(order: &Order) -> Result<Count, LabError> {
     let file = order.file.clone().ok_or_else(|| failed("read the order", "a file needs --file"))?;
@@ -34,12 +29,12 @@ pub(super) fn send_file(order: &Order) -> Result<Count, LabError> {
         files: vec![file],
         destination: remote,
         local: order.local(0),
-        dispatched: ports(order),
+        dispatched: order.opts(0).dispatched,
         mtu: order.mtu,
         paths,
         law: Law::Fill,
         ceiling: None,
-        trust: Trust::secret(SECRET),
+        trust: Trust::secret(KEY),
         patience: PATIENCE,
     };
     ready();
@@ -60,33 +55,29 @@ pub(super) fn receive_file(order: &Order) -> Result<Count, LabError> {
     let folder = tempfile::tempdir_in(MEMORY).map_err(|error| failed("make a folder in memory", error))?;
     let plan = ReceiveOrder {
         local: order.local(0),
-        dispatched: ports(order),
+        dispatched: order.opts(0).dispatched,
         folder: folder.path().to_owned(),
         force: false,
-        trust: Trust::secret(SECRET),
+        trust: Trust::secret(KEY),
     };
-    let (mut begin, mut count, mut end, mut fault) = (None, Count::default(), None, None);
+    let mut begin: Option<Begin> = None;
+    let mut came = Err(failed("receive the file", "nothing came"));
     let received = receive(&plan, |what| {
         match what {
             Some(Received::Listening(..)) => ready(),
             Some(Received::Offer(..)) => begin = Begin::now().ok(),
             Some(Received::File(_, info, Ok(_), _)) => {
-                if let Some(Ok(done)) = begin.map(|begin: Begin| begin.count(Instant::now(), 0, info.size)) {
-                    count = done;
-                }
-                end = Some(info.name.to_string());
+                let count = begin.map_or(Ok(Count::default()), |begin| begin.count(Instant::now(), 0, info.size));
+                came = count.map(|count| (info.name.to_string(), count));
             }
-            Some(Received::File(_, _, Err(error), _)) => fault = Some(error.to_string()),
+            Some(Received::File(_, _, Err(error), _)) => came = Err(failed("receive the file", error.to_string())),
             Some(Received::Gone(..)) => return ControlFlow::Break(()),
             Some(Received::Taken(..) | Received::Progress(..)) | None => {}
         }
         ControlFlow::Continue(())
     });
     received.map_err(|error| failed("receive the file", error))?;
-    if let Some(fault) = fault {
-        return Err(failed("receive the file", fault));
-    }
-    let name = end.ok_or_else(|| failed("receive the file", "nothing came"))?;
+    let (name, count) = came?;
     copy(&folder.path().join(name), &asked).map_err(|error| failed("copy the file", error))?;
     Ok(count)
 }

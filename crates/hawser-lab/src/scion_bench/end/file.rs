@@ -1,6 +1,7 @@
 //! A file over QUIC: one piece of it for each connection.
 //!
-//! 1. The receiver opens a socket for each connection, and knows by it which piece comes.
+//! 1. The receiver opens a socket for each connection, and knows by it which piece comes. Who it is, in TLS, is a key
+//!    that both ends make from the same bytes: it protects nothing.
 //! 2. The sender connects, sends its piece on one stream, and waits until the receiver closes: it has all of it.
 
 use std::fs::File;
@@ -10,11 +11,15 @@ use std::time::Instant;
 
 use hawser_scion::conn::ScionSocket;
 use hawser_scion::conn::quic::QuicSocket;
-use quinn::{ApplicationClose, Connection, ConnectionError, Endpoint, TransportConfig, VarInt};
+use quinn::{
+    ApplicationClose, ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt,
+};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::task::JoinSet;
 
-use super::identity::{self, NAME};
 use super::{Begin, Count, LabError, Order, failed, ready};
+use crate::quic;
 
 /// Bytes that may be under way on a connection: what the programs over snet allow.
 const WINDOW: u32 = 16 << 20;
@@ -22,6 +27,13 @@ const WINDOW: u32 = 16 << 20;
 pub(super) const CHUNK: usize = 256 << 10;
 /// The application's word for "all is there".
 const DONE: VarInt = VarInt::from_u32(0);
+/// The receiver's name.
+const NAME: &str = "receiver.bench";
+/// What both ends speak.
+const PROTOCOL: &[u8] = b"hawser-bench";
+/// An Ed25519 key in PKCS #8 but for its 32 bytes. Source: RFC 8410, section 7.
+const PREFIX: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+pub(super) const KEY: [u8; 32] = *b"a key for measurements, not safe";
 
 /// A part of the file. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +69,7 @@ async fn send_piece(order: Order, number: u16, piece: Piece, file: Arc<File>) ->
     let name = socket.look_up(order.remote(number)?).await.map_err(|error| failed("find a way", error))?;
     let mut transport = transport();
     socket.fit(order.remote(number)?, &mut transport).map_err(|error| failed("fit", error))?;
-    let (_, mut config) = identity::configs()?;
+    let (_, mut config) = configs()?;
     config.transport_config(Arc::new(transport));
     let endpoint = socket.endpoint(None).map_err(|error| failed("make an endpoint", error))?;
     let connecting = endpoint.connect_with(config, name, NAME).map_err(|error| failed("connect", error))?;
@@ -83,7 +95,7 @@ async fn send_piece(order: Order, number: u16, piece: Piece, file: Arc<File>) ->
 pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
     runtime()?.block_on(async {
         let file = Arc::new(open(order, File::options().write(true))?);
-        let (mut config, _) = identity::configs()?;
+        let (mut config, _) = configs()?;
         config.transport_config(Arc::new(transport()));
         let mut pieces = JoinSet::new();
         let endpoint = |number| {
@@ -144,6 +156,21 @@ pub(super) fn open(order: &Order, how: &std::fs::OpenOptions) -> Result<File, La
     how.open(path).map_err(LabError::file("open", path))
 }
 
+/// Key and certificate: the same at both ends.
+fn identity() -> Result<(PrivatePkcs8KeyDer<'static>, CertificateDer<'static>), LabError> {
+    let key = PrivatePkcs8KeyDer::from([&PREFIX[..], &KEY].concat());
+    let wrong = |error: rcgen::Error| failed("make a certificate", error);
+    let pair = KeyPair::try_from(&key).map_err(wrong)?;
+    let certificate = CertificateParams::new([NAME.to_owned()]).and_then(|params| params.self_signed(&pair));
+    Ok((key, certificate.map_err(wrong)?.der().clone()))
+}
+
+/// Of the receiver, and of the sender, which knows the receiver.
+fn configs() -> Result<(ServerConfig, ClientConfig), LabError> {
+    let (key, certificate) = identity()?;
+    quic::configs(certificate, key, PROTOCOL).map_err(|error| failed("set up tls", error))
+}
+
 fn transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -156,6 +183,12 @@ fn transport() -> TransportConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ends_make_the_same_certificate() {
+        assert_eq!(identity().expect("it is made").1, identity().expect("it is made").1);
+        assert!(configs().is_ok());
+    }
 
     #[test]
     fn pieces_are_the_whole_file_and_no_byte_twice() {

@@ -8,22 +8,18 @@
 
 mod bulk;
 mod file;
-mod identity;
 mod packets;
 mod stream;
 
 use std::net::SocketAddr;
 use std::num::ParseIntError;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hawser_scion::conn::{ConnOpts, PathTable, PortRange};
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, Path};
-use hawser_wire::WireError;
 use hawser_wire::traffic::ProcessUsage;
 
 use super::figures::Count;
@@ -99,7 +95,7 @@ pub struct Order {
 
 /// Bytes of a packet from its SCION header to its payload, without a path: common header 12, addresses 24, UDP 8.
 /// Source: scion-header.rst.
-const HEADER: usize = 12 + 24 + 8;
+pub(super) const HEADER: usize = 12 + 24 + 8;
 /// How long a path that was told is taken to last: longer than any run.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
@@ -187,33 +183,15 @@ struct Begin {
 
 impl Begin {
     fn now() -> Result<Self, LabError> {
-        Ok(Self { at: Instant::now(), cpu: cpu()? })
+        Ok(Self { at: Instant::now(), cpu: ProcessUsage::of(std::process::id())?.cpu })
     }
 
     /// What was done until `end`, and the processor time that this process spent on it so far.
     fn count(self, end: Instant, packets: u64, bytes: u64) -> Result<Count, LabError> {
-        let spent = cpu()?.saturating_sub(self.cpu);
+        let spent = ProcessUsage::of(std::process::id())?.cpu.saturating_sub(self.cpu);
         let cpu_us = u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
         Ok(Count { packets, bytes, seconds: (end - self.at).as_secs_f64(), cpu_us })
     }
-}
-
-/// Processor time of this process so far.
-fn cpu() -> Result<Duration, WireError> {
-    Ok(ProcessUsage::of(std::process::id())?.cpu)
-}
-
-/// What all came to, each in a thread of its own.
-fn in_threads<W, T>(works: impl Iterator<Item = W>) -> Result<Vec<T>, LabError>
-where
-    W: FnOnce() -> Result<T, LabError> + Send,
-    T: Send,
-{
-    thread::scope(|scope| {
-        let threads: Vec<_> = works.map(|work| scope.spawn(work)).collect();
-        let ended = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        threads.into_iter().map(ended).collect()
-    })
 }
 
 fn failed(action: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> LabError {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use hawser_scion::conn::{ConnOpts, Pace, ScionConn, ScionSocket};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Begin, Count, LabError, Order, failed, in_threads, ready};
+use super::{Begin, Count, LabError, Order, failed, ready};
+use crate::localnet::at_once;
 
 /// How often a receiver looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -33,7 +34,8 @@ pub(super) fn send(order: &Order) -> Result<Count, LabError> {
     let connections: Vec<ScionConn> = (0..order.connections).map(open).collect::<Result<_, LabError>>()?;
     ready();
     let payload = vec![0; order.payload];
-    count(&in_threads(connections.iter().map(|connection| || send_on(connection, &payload, order.duration)))?)
+    let done: Result<Vec<_>, LabError> = at_once(&connections, |one| send_on(one, &payload, order.duration));
+    count(&done?)
 }
 
 /// Each connection's share of the rate, counted as connections count it: from the SCION header on.
@@ -72,7 +74,8 @@ pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| failed("catch signals", error))?;
     }
     ready();
-    count(&in_threads(sockets.iter().map(|socket| || receive_on(socket, &stop)))?)
+    let done: Result<Vec<_>, LabError> = at_once(&sockets, |socket| receive_on(socket, &stop));
+    count(&done?)
 }
 
 fn receive_on(socket: &ScionSocket, stop: &AtomicBool) -> Result<Done, LabError> {

@@ -13,7 +13,8 @@ use hawser_wire::traffic::{Congestion, Reliable, Stack};
 use socket2::Socket;
 
 use super::file::{CHUNK, Piece, open};
-use super::{Begin, Count, LabError, Order, failed, in_threads, ready};
+use super::{Begin, Count, LabError, Order, failed, ready};
+use crate::localnet::at_once;
 
 /// What the streams are, whatever the kernel's defaults are.
 const STREAM: Reliable = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
@@ -86,9 +87,9 @@ fn receive_piece(mut stream: Socket, piece: Piece, file: &File) -> Result<u64, L
 
 /// What all connections carried. Segments are the kernel's: nobody counts packets.
 fn together(order: &Order, carry: impl Fn(u16) -> Result<u64, LabError> + Sync) -> Result<Count, LabError> {
-    let (begin, carry) = (Begin::now()?, &carry);
-    let bytes = in_threads((0..order.connections).map(|number| move || carry(number)))?;
-    begin.count(Instant::now(), 0, bytes.into_iter().sum())
+    let begin = Begin::now()?;
+    let bytes: Result<Vec<u64>, LabError> = at_once(0..order.connections, carry);
+    begin.count(Instant::now(), 0, bytes?.iter().sum())
 }
 
 #[cfg(test)]
@@ -99,7 +100,7 @@ mod tests {
 
     use super::super::tests::order;
     use super::*;
-    use crate::scion_bench::memory::MemoryFile;
+    use crate::scion_bench::worker::MemoryFile;
 
     #[test]
     fn a_file_arrives_in_pieces_as_it_was_sent() {
@@ -112,7 +113,7 @@ mod tests {
                 break port;
             }
         };
-        let (sent, arrived) = (MemoryFile::random(BYTES, 1), MemoryFile::empty(BYTES));
+        let (sent, arrived) = (MemoryFile::random(BYTES), MemoryFile::empty(BYTES));
         let (sent, arrived) = (sent.expect("memory"), arrived.expect("memory"));
         let end = format!("1-ff00:0:110,127.0.0.1:{port}");
         let of = |file: &Path, more: &str| {
@@ -127,6 +128,6 @@ mod tests {
             [send(&sending).expect("sends"), taker.join().expect("no panic").expect("receives")]
         });
         assert_eq!((given.bytes, taken.bytes), (BYTES, BYTES));
-        assert_eq!(sent.hash().expect("it reads"), arrived.hash().expect("it reads"));
+        arrived.check(&sent).expect("what arrived is what was sent");
     }
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_lab::localnet::Localnet;
-use hawser_lab::shim::{Carried, Place, ShimPair, ShimPlan, scion_links};
+use hawser_lab::shim::{Carried, Place, ShimPair, scion_links};
 use hawser_scion::select::Criterion;
 use hawser_wire::{Capture, Namespace};
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,8 +77,8 @@ impl Scene {
     pub fn start() -> Self {
         let place = Place::parallel(PATHS as u8, None).expect("it comes along");
         let net = Localnet::up(&place.topology).expect("the network comes up (needs root, and go)");
-        let plan = ShimPlan::between(place.ends, PATHS as u8, Criterion::Sharability);
-        let pair = ShimPair::start(Path::new(HAWSER), &net, &plan).expect("shims");
+        let pair = ShimPair::start(Path::new(HAWSER), &net, place.ends, PATHS as u8, Criterion::Sharability, [""; 2]);
+        let pair = pair.expect("shims");
         let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().expect("a folder");
         // Where the executable lies, a user without rights may not be able to go.
         copied::program(Path::new(HAWSER), &folder.path().join("hawser"));
