@@ -20,6 +20,8 @@ use crate::world::{HOMES, MEMBERS};
 
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
+/// Its number (IANA, Protocol Numbers), where nothing is quoted.
+const ICMP: &str = "1";
 /// For so long after a new owner's first packet old ones' are looked for: nobody is an owner for a shorter time.
 const AFTER_S: f64 = 1.0;
 
@@ -43,6 +45,7 @@ struct Packet {
     at: f64,
     member: usize,
     home: usize,
+    is_ping: bool,
 }
 
 /// What logs and packets say of a home, or of both. Plain data.
@@ -54,6 +57,8 @@ pub struct Owned {
     pub captured: usize,
     /// The longest that an old owner gave packets after a new one began.
     pub both_ms: f64,
+    /// The longest that the router got no ping of each home: a gap of answers that is not in it arose on the way back.
+    pub pings_up_ms: [f64; 2],
 }
 
 impl Capture {
@@ -90,6 +95,7 @@ impl Capture {
             epochs: one.epochs + other.epochs,
             captured: one.captured + other.captured,
             both_ms: one.both_ms.max(other.both_ms),
+            pings_up_ms: [one.pings_up_ms[0], other.pings_up_ms[0]],
         }
     }
 }
@@ -101,7 +107,10 @@ fn judged(home: &str, packets: &[&Packet], logs: &[String]) -> Owned {
         let (name, said) = (MEMBERS[member], &said[member]);
         assert!(owned(said, at), "{name} gave a packet of {home}'s at {at}, and owned nothing: {said:?}");
     }
-    Owned { epochs: epochs(&said), captured: packets.len(), both_ms: (both(packets) * 1e5).round() / 1e2 }
+    let pings: Vec<f64> = packets.iter().filter(|packet| packet.is_ping).map(|packet| packet.at).collect();
+    let longest = pings.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max);
+    let [both_ms, pings] = [both(packets), longest].map(|seconds| (seconds * 1e5).round() / 1e2);
+    Owned { epochs: epochs(&said), captured: packets.len(), both_ms, pings_up_ms: [pings; 2] }
 }
 
 impl Drop for Capture {
@@ -151,7 +160,9 @@ fn owned(said: &[Said], at: f64) -> bool {
 fn packets(file: &Path) -> Vec<Packet> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(file).args(["-T", "fields"]);
-    command.args(["frame.time_epoch", "frame.interface_name", "ip.src"].iter().flat_map(|field| ["-e", field]));
+    command.args(
+        ["frame.time_epoch", "frame.interface_name", "ip.src", "ip.proto"].iter().flat_map(|field| ["-e", field]),
+    );
     let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).expect("text");
@@ -162,14 +173,15 @@ fn packets(file: &Path) -> Vec<Packet> {
 
 fn packet(line: &str) -> Packet {
     let mut fields = line.split('\t');
-    let mut next = || fields.next().expect("three fields");
-    let (at, name, source) = (next(), next(), next());
+    let mut next = || fields.next().expect("four fields");
+    let (at, name, source, protocol) = (next(), next(), next(), next());
     // Of what an error of ICMP quotes, the source comes second.
     let source = source.split(',').next().and_then(|source| source.parse().ok());
     Packet {
         at: at.parse().expect("a time"),
         member: MEMBERS.iter().position(|member| *member == name).expect("a member's interface"),
         home: SITES.iter().position(|site| source == Some(*site)).expect("a home's address"),
+        is_ping: protocol == ICMP,
     }
 }
 
