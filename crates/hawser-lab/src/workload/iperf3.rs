@@ -48,8 +48,8 @@ impl Iperf3 {
         Bulk::alone(options).map(Self)
     }
 
-    /// Runs the client to its end.
-    fn client(&self, ground: Ground<'_>, folder: &Folder, when: When) -> Result<(), LabError> {
+    /// Runs the client to its end: whether it ended by itself.
+    fn client(&self, ground: Ground<'_>, folder: &Folder, when: When) -> Result<bool, LabError> {
         let Self(Bulk { ways, clients, congestion, .. }) = self;
         let (server, clients) = (ground.ends.server.to_string(), clients.to_string());
         let seconds = when.duration.as_secs().max(1).to_string();
@@ -60,9 +60,9 @@ impl Iperf3 {
         arguments.extend((ground.socket == Stack::Mptcp).then_some("--mptcp"));
         when.start.sleep_until();
         let mut process = start("client", ground.client, &arguments, folder)?;
-        until(when.end() + GRACE - Moment::now(), GLANCE, || process.ended())?;
+        let ended = until(when.end() + GRACE - Moment::now(), GLANCE, || process.ended())?;
         // Step 3: dropped, it gets SIGTERM.
-        Ok(())
+        Ok(ended.is_some())
     }
 }
 
@@ -112,11 +112,11 @@ impl Workload for Iperf3 {
         })?;
         listens.ok_or_else(|| server.fault("it does not listen"))?;
         Ok(Box::new(move |when: When| {
-            let ran = self.client(ground, &folder, when);
-            // It ends after the client; told to while it writes, it writes twice.
-            let ended = until(GRACE, GLANCE, || server.ended());
+            if self.client(ground, &folder, when)? {
+                // It ends behind the client; told to while it writes, it writes twice.
+                until(GRACE, GLANCE, || server.ended())?;
+            }
             drop(server);
-            ran.and(ended)?;
             let [client, server] = ["client", "server"].map(|name| Report::read(name, &folder));
             findings(&client?, &server?, self.0.ways, self.0.congestion)
         }))
