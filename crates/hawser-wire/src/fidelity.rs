@@ -121,7 +121,7 @@ impl OfJitter {
 pub fn of_rate(mbit: f64, each: Duration, seed: u64) -> Result<OfRate, WireError> {
     let rate = Direction { seed, ..Direction::shaped(mbit, DELAY, QUEUE) };
     let full = over(&rate)?.flow(mbit * MORE, FULL, each)?;
-    let received = full.steady_rate().ok_or_else(nothing)?;
+    let received = full.received_rate().ok_or_else(nothing)?;
 
     let loss = Loss::Random(Probability::new(LOSS).unwrap_or_default());
     let payload = if mbit < FAST { SMALL } else { FULL };

@@ -141,9 +141,7 @@ fn jitter_without_reordering_keeps_order_and_mean() {
             let delays = report.delays();
             assert_eq!((report.overtaken(), report.lost()), (0, 0));
             assert_near("mean", delays.mean().expect("some"), 40.0, 4.0);
-            // A pause of the link's thread of 30 ms keeps six packets of a hundred waiting: those that come, and those
-            // that are to go.
-            let (low, high) = (delays.percentile(1.0).expect("some"), delays.percentile(90.0).expect("some"));
+            let (low, high) = (delays.percentile(1.0).expect("some"), delays.percentile(99.0).expect("some"));
             assert!(low >= 40.0 - most - 0.5 && high <= 40.0 + most + 1.0, "{low} to {high}");
             assert!(high - low >= 8.0, "{low} to {high}: that is no jitter");
         }
@@ -160,8 +158,7 @@ fn jitter_with_reordering_reorders_around_the_mean() {
         assert!(report.overtaken() > report.arrivals.len() / 4, "{}", report.overtaken());
         assert_near("mean", delays.mean().expect("some"), 20.0, 1.0);
         assert_near("1st percentile", delays.percentile(1.0).expect("some"), 10.2, 1.0);
-        // A pause of the link's thread of 30 ms keeps three packets of a hundred waiting for longer than any draw.
-        assert_near("95th percentile", delays.percentile(95.0).expect("some"), 29.0, 1.0);
+        assert_near("99th percentile", delays.percentile(99.0).expect("some"), 29.8, 1.2);
     });
 }
 

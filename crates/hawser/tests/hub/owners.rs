@@ -20,7 +20,7 @@ use crate::world::{HOMES, MEMBERS};
 
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
-/// Its number (IANA, Protocol Numbers), where nothing is quoted.
+/// ICMP's number (IANA, Protocol Numbers), where no other packet is quoted.
 const ICMP: &str = "1";
 /// For so long after a new owner's first packet old ones' are looked for: nobody is an owner for a shorter time.
 const AFTER_S: f64 = 1.0;
@@ -87,15 +87,13 @@ impl Capture {
         kill_process(Pid::from_child(&self.dumpcap), Signal::INT).expect("it can be signalled");
         assert!(self.dumpcap.wait().expect("it ends").success(), "dumpcap failed");
         let packets = packets(&self.file);
-        let [one, other] = [0, 1].map(|home| {
-            let of_it = packets.iter().filter(|packet| packet.home == home).collect::<Vec<_>>();
-            judged(HOMES[home], &of_it, logs)
-        });
+        let homes = [0, 1].map(|home| packets.iter().filter(|packet| packet.home == home).collect::<Vec<_>>());
+        let [one, other] = [0, 1].map(|home| judged(HOMES[home], &homes[home], logs));
         Owned {
             epochs: one.epochs + other.epochs,
             captured: one.captured + other.captured,
             both_ms: one.both_ms.max(other.both_ms),
-            pings_up_ms: [one.pings_up_ms[0], other.pings_up_ms[0]],
+            pings_up_ms: homes.map(|of_it| millis(without_ping(&of_it))),
         }
     }
 }
@@ -107,10 +105,13 @@ fn judged(home: &str, packets: &[&Packet], logs: &[String]) -> Owned {
         let (name, said) = (MEMBERS[member], &said[member]);
         assert!(owned(said, at), "{name} gave a packet of {home}'s at {at}, and owned nothing: {said:?}");
     }
-    let pings: Vec<f64> = packets.iter().filter(|packet| packet.is_ping).map(|packet| packet.at).collect();
-    let longest = pings.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max);
-    let [both_ms, pings] = [both(packets), longest].map(|seconds| (seconds * 1e5).round() / 1e2);
-    Owned { epochs: epochs(&said), captured: packets.len(), both_ms, pings_up_ms: [pings; 2] }
+    let (epochs, both_ms) = (epochs(&said), millis(both(packets)));
+    Owned { epochs, captured: packets.len(), both_ms, ..Owned::default() }
+}
+
+/// Of seconds, to the hundredth.
+fn millis(seconds: f64) -> f64 {
+    (seconds * 1e5).round() / 1e2
 }
 
 impl Drop for Capture {
@@ -183,6 +184,12 @@ fn packet(line: &str) -> Packet {
         home: SITES.iter().position(|site| source == Some(*site)).expect("a home's address"),
         is_ping: protocol == ICMP,
     }
+}
+
+/// The longest from one ping to the next, in seconds.
+fn without_ping(packets: &[&Packet]) -> f64 {
+    let pings: Vec<f64> = packets.iter().filter(|packet| packet.is_ping).map(|packet| packet.at).collect();
+    pings.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max)
 }
 
 /// The longest that an old owner gave packets after a new one's first: in seconds.
