@@ -1,6 +1,7 @@
 //! A member of a hub dies, is stopped, cut off or drained beside traffic: what its peer's users have of it.
 //!
-//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1] [--json FILE]`
+//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1] [--streams 1]
+//! [--json FILE]`
 //!
 //! Each fault has as many cases; the worst of them are printed. The file has every run, with commit, date and machine.
 
@@ -17,7 +18,8 @@ const SHOWN: usize = 3;
 /// One run, as the file has it.
 fn run(case: &Case, outcome: &Outcome) -> String {
     let counts = |two: [u64; 2]| format!("[{}, {}]", two[0], two[1]);
-    let both = |two: [f64; 2]| format!("[{}, {}]", number(two[0]), number(two[1]));
+    let list = |all: &[f64]| format!("[{}]", all.iter().map(|one| number(*one)).collect::<Vec<_>>().join(", "));
+    let both = |two: [f64; 2]| list(&two);
     object(&[
         ("case", text(&case.to_string())),
         ("gap_ms", number(outcome.gap)),
@@ -34,7 +36,7 @@ fn run(case: &Case, outcome: &Outcome) -> String {
         ("moved_after_ms", number(outcome.moved_after)),
         ("refused", outcome.refused.to_string()),
         ("ping_ms", number(outcome.ping)),
-        ("ping_after_ms", number(outcome.ping_after)),
+        ("ping_after_ms", list(&outcome.ping_after)),
         ("standby_a_second_and_link", number(outcome.standby)),
         ("claims_a_second", number(outcome.claims)),
         ("lapses", outcome.lapses.to_string()),
@@ -81,7 +83,7 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
 }
 
 fn main() {
-    let (mut seed, mut count, mut calls, mut file, mut only) = (0, 100, 1, None, None);
+    let (mut seed, mut count, mut calls, mut streams, mut file, mut only) = (0, 100, 1, 1, None, None);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -90,6 +92,7 @@ fn main() {
             "--seed" => seed = number(),
             "--cases" => count = number(),
             "--calls" => calls = number().try_into().expect("--calls takes 1 to 100"),
+            "--streams" => streams = number().try_into().expect("--streams takes a count"),
             "--json" => file = Some(value),
             "--fault" => only = Some(value),
             _ => panic!("no argument is called {word}"),
@@ -98,7 +101,8 @@ fn main() {
     let (mut summaries, mut runs) = (Vec::new(), Vec::new());
     let chosen = |fault: &Fault| only.as_ref().is_none_or(|only| format!("{fault:?}").eq_ignore_ascii_case(only));
     for fault in FAULTS.into_iter().filter(chosen) {
-        let cases: Vec<Case> = (seed..seed + count).map(|seed| Case::draw(seed, fault).with_calls(calls)).collect();
+        let case = |seed| Case::draw(seed, fault).with_calls(calls).with_streams(streams);
+        let cases: Vec<Case> = (seed..seed + count).map(case).collect();
         let outcomes = each(&cases, Case::run);
         let (fields, line) = summary(fault, &outcomes.iter().collect::<Vec<_>>());
         println!("{line}");
@@ -114,6 +118,7 @@ fn main() {
         ("command", command),
         ("seed", seed.to_string()),
         ("calls", calls.to_string()),
+        ("streams", streams.to_string()),
         ("summary", array(summaries.into_iter())),
         ("runs", array(runs.into_iter())),
     ];

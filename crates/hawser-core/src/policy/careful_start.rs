@@ -23,10 +23,11 @@ const SHORTER: u32 = 2;
 /// The same of a longer one.
 const LONGER: u32 = 10;
 
-/// How long bulk flows wait beside the other place's packets at most: what waits there is by then brought, or dropped
-/// (`aqm.target_varying`). So long sparse flows go by two paths: the new session does not know which link has how much of
-/// it. 300 ms are worth as much, 100 ms and a second less (docs/results/hub-drain.json).
-pub const BESIDE: Duration = Duration::from_millis(600);
+/// How long bulk flows wait beside the other place's packets at most, which is until it is let go (`hawser_hub::pair`,
+/// LINGER): after 600 ms two sent at once in three cases of a hundred, and pings were up to 114 ms late. So long sparse
+/// flows go by two paths: the new session does not know which link has how much of what waits
+/// (docs/results/hub-drain.json, `wait` and `final`).
+pub const BESIDE: Duration = Duration::from_secs(1);
 
 /// How much longer nothing is overdue then: what waits there is ahead of what the new path's packets wait for, and no
 /// sample of it has seen that. As much as a path's controller keeps waiting at most (`bbr/follow.rs`, QUEUE_MAX).

@@ -1,7 +1,7 @@
 //! What a member's death, and what is like it, costs users: drawn by seed, run, and judged.
 //!
 //! 1. [`Case::draw`]: two links, the ways beyond them to both members, and what happens at [`FAULT`].
-//! 2. [`Case::run`]: a TCP stream each way, a call, and a ping a hundred times a second, beside it.
+//! 2. [`Case::run`]: a TCP stream each way, a call, and a ping a hundred times a second, beside it; or more of these.
 //! 3. [`Outcome`]: the longest gap, what was lost, whether the streams live, how often the peer moved.
 
 use super::{Act, Setup, World};
@@ -31,6 +31,9 @@ const END: f64 = 21.0;
 /// Who is active at first, and who takes over.
 const ACTIVE: usize = 0;
 const STANDBY: usize = 1;
+/// What follows the fault is looked at in steps of this, so many of them.
+const STEP: Duration = Duration::from_millis(100);
+const STEPS: u32 = 15;
 /// A ping this often; a call's packet as often, of as many bytes as G.711's 20 ms take in IPv4, UDP and RTP (RFC 3551).
 const PING: Duration = Duration::from_millis(10);
 const CALL: (f64, usize) = (0.08, 200);
@@ -122,6 +125,7 @@ pub struct Case {
     /// What happens.
     pub fault: Fault,
     calls: u8,
+    streams: usize,
     links: Vec<(LinkSpec, [Duration; 2])>,
 }
 
@@ -154,10 +158,10 @@ pub struct Outcome {
     pub refused: u64,
     /// Bytes that the streams brought in the two seconds after the fault, over those of the two before, both ways.
     pub kept: [f64; 2],
-    /// The ping's median before the fault, and the 90th percentile in the half second after it.
+    /// The ping's median before the fault.
     pub ping: f64,
-    /// See `ping`.
-    pub ping_after: f64,
+    /// Its 90th percentile in each tenth of a second from the fault on, for a second and a half.
+    pub ping_after: Vec<f64>,
     /// Datagrams a second and link that the peer sent to the standby before the fault.
     pub standby: f64,
     /// Claims a second that the owner heard before the fault.
@@ -168,6 +172,11 @@ pub struct Outcome {
 
 fn second(at: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(at)
+}
+
+/// When a step from the fault on begins.
+fn step_at(step: u32) -> Time {
+    second(FAULT) + STEP * step
 }
 
 fn ms(time: Duration) -> f64 {
@@ -185,13 +194,18 @@ impl Case {
             (spec, [(); 2].map(|()| rng.up_to(Duration::from_millis(8))))
         };
         let links = vec![one((8.0, 40.0), (8.0, 30.0)), one((4.0, 20.0), (15.0, 60.0))];
-        Case { seed, fault, calls: 1, links }
+        Case { seed, fault, calls: 1, streams: 1, links }
     }
 
     /// The same with this many calls each way; one by default. Panics unless it is 1 to 100: each has addresses of its own.
     pub fn with_calls(self, calls: u8) -> Self {
         assert!((1..=100).contains(&calls), "{calls} calls");
         Case { calls, ..self }
+    }
+
+    /// The same with this many streams to the server; one by default.
+    pub fn with_streams(self, streams: usize) -> Self {
+        Case { streams, ..self }
     }
 
     /// Step 2.
@@ -202,14 +216,14 @@ impl Case {
             Transfer::bulk(second(BEGINS + 0.5), second(END)).asked(),
             Transfer::bulk(second(BEGINS + 0.7), second(END)),
         ];
-        let stream = |world: &mut World, from: usize, host, transfer: Transfer| {
+        let streams = |world: &mut World, from: usize, host, transfers: &[Transfer]| {
             let (ends, to) = (ends(host), 1 - from);
-            let sender = SenderHost::new(ends[from], ends[to], &[transfer], self.seed);
+            let sender = SenderHost::new(ends[from], ends[to], transfers, self.seed);
             world.add_host(from, ends[from], sender);
-            world.add_host(to, ends[to], ReceiverHost::new(ends[to], ends[from], &[transfer], self.seed))
+            world.add_host(to, ends[to], ReceiverHost::new(ends[to], ends[from], transfers, self.seed))
         };
-        let down = stream(&mut world, REMOTE, 10, bulk[0]);
-        let up = stream(&mut world, LOCAL, 11, bulk[1]);
+        let down = streams(&mut world, REMOTE, 10, &bulk[..1]);
+        let up = streams(&mut world, LOCAL, 11, &vec![bulk[1]; self.streams]);
         let call = |world: &mut World, from: usize, number: u8| {
             // 14 is the ping's.
             let host = if number == 0 { 12 } else { 14 + 2 * number } + from as u8;
@@ -277,7 +291,7 @@ impl Case {
             refused: (0..2).map(|member| world.drops(member).of(hawser_core::drops::DropReason::NotOwner)).sum(),
             kept: receivers.map(|receiver| bytes(receiver, FAULT) as f64 / bytes(receiver, FAULT - 2.0).max(1) as f64),
             ping: ms(ping.quantile(second(FAULT - 2.0), second(FAULT), 0.5)),
-            ping_after: ms(ping.quantile(second(FAULT), second(FAULT + 0.5), 0.9)),
+            ping_after: (0..STEPS).map(|step| ms(ping.quantile(step_at(step), step_at(step + 1), 0.9))).collect(),
             standby: f64::NAN,
             claims: f64::NAN,
             lapses: 0,

@@ -1,6 +1,7 @@
 //! Without a departure the draft's rule holds.
 
 use super::drive::{Drive, FRAMES, MTU};
+use super::machine::EARLY_WAIT;
 use super::*;
 
 /// A path in `state`, with some departures switched off.

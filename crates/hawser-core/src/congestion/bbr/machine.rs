@@ -1,7 +1,7 @@
 //! The state machine's arrows (draft sections 5.3 and 5.4).
 
 use super::model::Sample;
-use super::{AckPhase, Bbr, EARLY_WAIT, State};
+use super::{AckPhase, Bbr, State};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 /// Nanoseconds of the random part of that wait.
 const PROBE_WAIT_SPREAD: u64 = 1_000_000_000;
+/// A rate found in a Startup that loss has ended is looked beyond after this: a burst may have filled a short queue.
+pub(super) const EARLY_WAIT: Duration = Duration::from_millis(500);
 /// Rounds between probes at most, so that Reno beside us gets its share (draft section 5.3.3.8.3).
 const RENO_ROUNDS: u64 = 63;
 /// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.9).

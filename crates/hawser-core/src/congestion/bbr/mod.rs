@@ -32,9 +32,6 @@ use std::time::Duration;
 
 /// Packets of the least window (draft section 2.8, BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
-/// A rate that was not found out here, or in a Startup that loss has ended, is looked beyond after this: it may have been
-/// all that there was to send, or a burst may have filled a short queue.
-const EARLY_WAIT: Duration = Duration::from_millis(500);
 /// No bound on a rate.
 const UNBOUNDED: Rate = Rate(u64::MAX);
 
@@ -325,8 +322,8 @@ impl Controller for Bbr {
         self.max_bw.replace(rate);
         (self.bw, self.pacing, self.window) = (rate, rate, window.scale(control::WINDOW_GAIN));
         self.full.reached = true;
+        // All links resume at once: the next probe waits at random, so that they do not look for more at once as well.
         self.start_down(now);
-        self.cycle.wait = EARLY_WAIT;
         self.state = State::Cruise;
         true
     }

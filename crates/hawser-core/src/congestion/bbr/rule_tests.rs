@@ -278,7 +278,7 @@ fn a_probe_that_the_long_term_bound_holds_back_ends_only_beside_a_queue_that_sta
 }
 
 #[test]
-fn a_known_rate_is_cruised_at_and_looked_beyond_half_a_second_later() {
+fn a_known_rate_is_cruised_at_until_a_probe_is_due() {
     for mut drive in [Drive::new(), Drive::in_state(State::Cruise)] {
         drive.rate = 600_000;
         drive.in_flight = 60_000;
@@ -289,8 +289,9 @@ fn a_known_rate_is_cruised_at_and_looked_beyond_half_a_second_later() {
         assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
         assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(120_000)));
         assert!(!drive.bbr.is_ramping());
-        drive.rounds_in(State::Cruise, 4);
-        drive.rounds(2);
-        assert!(matches!(drive.bbr.state, State::Refill | State::Up), "{:?}", drive.bbr.state);
+        let from = drive.now;
+        drive.until(State::Refill);
+        let waited = drive.now.since(from).as_secs_f64();
+        assert!((2.0..3.2).contains(&waited), "{waited} s");
     }
 }
