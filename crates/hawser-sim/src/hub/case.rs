@@ -31,7 +31,7 @@ const END: f64 = 21.0;
 /// Who is active at first, and who takes over.
 const ACTIVE: usize = 0;
 const STANDBY: usize = 1;
-/// What follows the fault is looked at in steps of this, so many of them.
+/// What follows the fault is looked at in steps of this, and how many there are.
 const STEP: Duration = Duration::from_millis(100);
 const STEPS: u32 = 15;
 /// A ping this often; a call's packet as often, of as many bytes as G.711's 20 ms take in IPv4, UDP and RTP (RFC 3551).
