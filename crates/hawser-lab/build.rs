@@ -5,33 +5,24 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("scenarios");
+    let variable = |name: &str| PathBuf::from(env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}")));
+    let root = variable("CARGO_MANIFEST_DIR").join("scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
-    let mut files = Vec::new();
-    if root.is_dir() {
-        collect(&root, &mut files)?;
-    }
-    files.sort();
-    let entry = |file: &PathBuf| {
-        let name = file.strip_prefix(&root).unwrap_or(file);
-        format!("    ({:?}, include_str!({:?})),\n", name.display().to_string(), file.display().to_string())
-    };
-    let list: String = files.iter().map(entry).collect();
-    fs::write(Path::new(&variable("OUT_DIR")).join("scenarios.rs"), format!("&[\n{list}]\n"))
-}
-
-fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml" || extension == "trace") {
-            files.push(path);
+    let mut list = String::new();
+    for group in sorted(&root)?.iter().filter(|path| path.is_dir()) {
+        for file in sorted(group)? {
+            if file.extension().is_some_and(|extension| extension == "toml" || extension == "trace") {
+                let name = file.strip_prefix(&root).unwrap_or(&file);
+                let (name, path) = (name.display().to_string(), file.display().to_string());
+                list += &format!("    ({name:?}, include_str!({path:?})),\n");
+            }
         }
     }
-    Ok(())
+    fs::write(variable("OUT_DIR").join("scenarios.rs"), format!("&[\n{list}]\n"))
+}
+
+fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
 }

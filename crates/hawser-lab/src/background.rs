@@ -66,6 +66,24 @@ impl<T> Background<T> {
     }
 }
 
+impl Background<()> {
+    /// Begins work in a namespace that is asynchronous, and dropped where it is to stop.
+    pub fn serve<W: Future<Output = io::Result<()>>>(
+        namespace: &Namespace,
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> Result<Self, LabError> {
+        Self::start(namespace, name, move |stop| {
+            runtime()?.block_on(async move {
+                tokio::select! {
+                    ended = work() => ended,
+                    () = stop.told() => Ok(()),
+                }
+            })
+        })
+    }
+}
+
 impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         // Who drops it has no use for its end.

@@ -62,7 +62,7 @@ pub fn start() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Step 2: hold it while making something.
+/// Step 2: hold it while making something else than a [`Folder`] or a process, which take it themselves.
 pub(crate) fn making() -> MutexGuard<'static, ()> {
     MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -88,6 +88,7 @@ pub(crate) struct Folder(TempDir);
 impl Folder {
     /// An empty folder that only root can read.
     pub(crate) fn new() -> Result<Self, LabError> {
+        let _making = making();
         let prefix = format!("{FOLDER_PREFIX}{}-", std::process::id());
         let made = tempfile::Builder::new().prefix(&prefix).tempdir();
         Ok(Self(made.map_err(|e| LabError::system("make a folder for configurations", e))?))

@@ -194,16 +194,12 @@ pub(crate) fn case_count(x: Option<f64>, of: &str, most: u8) -> Result<u8, LabEr
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn options(text: &str) -> Options {
-        let options = toml::from_str(text).expect("TOML");
-        let (kind, name) = ("bulk".to_owned(), "down".to_owned());
-        Options::of_workload(&WorkloadPlan { kind, name, duration: Duration::from_secs(1), options })
-    }
+    use crate::workload::tests::plan;
 
     #[test]
     fn values_are_read_with_their_units() {
-        let mut given = options("a = '1.5kB'\nb = 7\nc = '250us'\nd = '2min'\ne = '64k'\nf = ['x', 'y']\ng = 2");
+        let options = "a = '1.5kB'\nb = 7\nc = '250us'\nd = '2min'\ne = '64k'\nf = ['x', 'y']\ng = 2";
+        let mut given = Options::of_workload(&plan("bulk", options));
         assert_eq!(given.bytes("a").expect("right"), Some(1500));
         assert_eq!(given.bytes("b").expect("right"), Some(7));
         assert_eq!(given.time("c").expect("right"), Some(Duration::from_micros(250)));
@@ -213,32 +209,6 @@ mod tests {
         assert_eq!(given.number("g", 1.0).expect("right"), 2.0);
         assert_eq!(given.count("absent", 1, 9).expect("its default"), 9);
         given.finish().expect("nothing is left");
-    }
-
-    type Take = fn(&mut Options) -> Result<(), LabError>;
-
-    #[test]
-    fn what_is_wrong_is_told_with_what_is_right() {
-        let table: [(&str, Take, &str); 6] = [
-            ("by = 'foot'", |o| o.word("by", &["rail", "road"]).map(drop), "\"rail\" | \"road\""),
-            ("clients = 0", |o| o.count("clients", 1, 1).map(drop), "at least 1"),
-            ("size = -1", |o| o.bytes("size").map(drop), "64kB"),
-            ("wait = '5'", |o| o.time("wait").map(drop), "10ms"),
-            ("rate = 5", |o| o.rate("rate").map(drop), "2M"),
-            ("ping = 3", |o| o.yes("ping", true).map(drop), "true | false"),
-        ];
-        for (text, take, right) in table {
-            let error = take(&mut options(text)).expect_err(text).to_string();
-            assert!(error.contains(right) && error.contains("down"), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_nobody_took_is_refused_by_name() {
-        let mut given = options("clients = 2\nclient = 3");
-        given.count("clients", 1, 1).expect("right");
-        let error = given.finish().expect_err("one is left").to_string();
-        assert!(error.contains("`client`") && error.contains("clients"), "{error}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use hawser_scion::EndpointAddr;
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
-use crate::cleanup::{self, Folder};
+use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::process::Process;
 use crate::scenario::TunnelEnd;
@@ -51,7 +51,7 @@ pub struct Portals {
     // The processes go before the folder with what they read, and who looks at a portal before it.
     watchers: Vec<Process>,
     pub(crate) local: Portal,
-    remote: Portal,
+    pub(crate) remote: Portal,
     program: PathBuf,
     pub(crate) remote_key: PublicKey,
     folder: Folder,
@@ -61,6 +61,8 @@ pub struct Portals {
 #[derive(Debug)]
 pub(crate) struct Portal {
     pub process: Process,
+    /// Where it runs.
+    pub host: Namespace,
     /// Where it is asked.
     pub socket: PathBuf,
 }
@@ -133,7 +135,6 @@ impl Portals {
 
     /// All steps, wherever it is: the namespaces of the local portal and of the remote one.
     pub(crate) fn join(program: &Path, [local, remote]: [&Namespace; 2], site: &Site<'_>) -> Result<Self, LabError> {
-        let making = cleanup::making();
         let folder = Folder::new()?;
         let (local_key, remote_key) = (new_key()?, new_key()?);
         let start = |end: TunnelEnd, namespace, own: &PrivateKey, other: &PrivateKey| {
@@ -142,7 +143,6 @@ impl Portals {
         };
         let remote = start(TunnelEnd::Remote, remote, &remote_key, &local_key)?;
         let local = start(TunnelEnd::Local, local, &local_key, &remote_key)?;
-        drop(making);
         let (program, remote_key) = (program.to_owned(), remote_key.public());
         let mut portals = Self { watchers: Vec::new(), local, remote, program, remote_key, folder };
         portals.wait_active(site.paths)?;
@@ -178,21 +178,20 @@ impl Portals {
     }
 
     /// Starts an end's portal, which was killed, with what it had; does not wait.
-    pub(crate) fn start_again(&mut self, end: TunnelEnd, namespace: &Namespace) -> Result<(), LabError> {
-        let _making = cleanup::making();
+    pub(crate) fn start_again(&mut self, end: TunnelEnd) -> Result<(), LabError> {
         let portal = if end == TunnelEnd::Local { &mut self.local } else { &mut self.remote };
-        *portal = Portal::start(&self.program, end.word(), namespace, &self.folder)?;
+        *portal = Portal::start(&self.program, end.word(), &portal.host, &self.folder)?;
         Ok(())
     }
 }
 
 impl Portal {
     /// Starts it with the configuration `NAME.toml` in a folder, which names `NAME.sock` there.
-    pub(crate) fn start(program: &Path, name: &str, namespace: &Namespace, folder: &Folder) -> Result<Self, LabError> {
+    pub(crate) fn start(program: &Path, name: &str, host: &Namespace, folder: &Folder) -> Result<Self, LabError> {
         let [config, socket] = ["toml", "sock"].map(|ending| folder.path().join(format!("{name}.{ending}")));
         let arguments = ["up", "-c", &config.to_string_lossy()];
-        let process = Process::start(&format!("{name} portal"), namespace, program, &arguments, folder)?;
-        Ok(Self { process, socket })
+        let process = Process::start(&format!("{name} portal"), host, program, &arguments, folder)?;
+        Ok(Self { process, host: host.clone(), socket })
     }
 
     /// What it says; none while it does not answer.

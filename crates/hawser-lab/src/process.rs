@@ -55,6 +55,7 @@ impl Process {
 
     /// The same of a command of a namespace, whose standard output somebody may read.
     pub(crate) fn launch(name: &str, mut command: Command, output: Stdio, folder: &Folder) -> Result<Self, LabError> {
+        let _making = cleanup::making();
         let starting = |error| LabError::system(format!("start {name}"), error);
         let run = folder.path().join("run");
         fs::create_dir_all(&run).map_err(starting)?;
@@ -117,6 +118,15 @@ impl Process {
     /// That it has not ended by itself.
     pub(crate) fn check(&mut self) -> Result<(), LabError> {
         self.ended()?.map_or(Ok(()), |status| Err(self.fault(format!("it ended: {status}"))))
+    }
+
+    /// Waits until it has ended by itself, and well.
+    pub(crate) fn finish(&mut self, patience: Duration) -> Result<(), LabError> {
+        match until(patience, GLANCE, || self.ended())? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(self.fault(format!("it ended: {status}"))),
+            None => Err(self.fault("it did not end")),
+        }
     }
 
     /// Step 2, as a crash would.

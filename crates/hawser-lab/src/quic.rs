@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, ServerConfig};
+use quinn::{ClientConfig, ServerConfig, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -33,4 +33,12 @@ pub(crate) fn configs(
     client.alpn_protocols = vec![protocol.to_vec()];
     let client = QuicClientConfig::try_from(client).map_err(io::Error::other)?;
     Ok((ServerConfig::with_crypto(Arc::new(server)), ClientConfig::new(Arc::new(client))))
+}
+
+/// Transport with this many bytes under way at most, on a stream and on a connection.
+pub(crate) fn transport(window: u32) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let of_streams = VarInt::from_u32(window);
+    transport.stream_receive_window(of_streams).receive_window(of_streams).send_window(window.into());
+    transport
 }

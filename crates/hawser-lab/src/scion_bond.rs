@@ -52,8 +52,6 @@ pub struct ScionBond {
     // Portals go before the links that they use.
     portals: Portals,
     _beside: Option<EmulatedLink>,
-    local: Host,
-    remote: Host,
     /// The network; its links may be cut.
     pub net: Localnet,
 }
@@ -65,10 +63,8 @@ impl ScionBond {
     /// Where there is no root or no Go, the network does not come up, or paths do not become active.
     pub fn start(program: &Path, plan: &ScionPlan<'_>) -> Result<Self, LabError> {
         let net = Localnet::up(plan.topology)?;
-        let [local, remote] = [net.host(plan.ends[0])?.clone(), net.host(plan.ends[1])?.clone()];
-        let making = cleanup::making();
-        let beside = plan.beside.as_ref().map(|way| beside(&local, &remote, way)).transpose()?;
-        drop(making);
+        let (local, remote) = (net.host(plan.ends[0])?, net.host(plan.ends[1])?);
+        let beside = plan.beside.as_ref().map(|way| beside(local, remote, way)).transpose()?;
         let scion_lines = format!("daemon = \"{}\"\npaths = {}\n{}", local.daemon, plan.paths, plan.link);
         let mut links = link_section("eth0", "scion", &scion_lines);
         links += &beside.as_ref().map(|_| link_section(BESIDE, "udp", "")).unwrap_or_default();
@@ -77,18 +73,18 @@ impl ScionBond {
         let more = format!("[traffic]\n{}", plan.traffic);
         let site = Site { scion, more: &more, ..Site::plain(FAR.into(), links, paths) };
         let portals = Portals::join(program, [&local.namespace, &remote.namespace], &site)?;
-        Ok(Self { portals, _beside: beside, local, remote, net })
+        Ok(Self { portals, _beside: beside, net })
     }
 
     /// A CUBIC transfer from the local portal's host to the remote one's, or back, in the tunnel.
     pub fn transfer(&self, towards: Towards, duration: Duration) -> TcpTransfer {
-        let ends = [(&self.local.namespace, LOCAL_TUN), (&self.remote.namespace, REMOTE_TUN)];
+        let ends = [(&self.portals.local.host, LOCAL_TUN), (&self.portals.remote.host, REMOTE_TUN)];
         cubic(towards, ends.map(|(host, address)| (host, parsed(address).addr())), duration)
     }
 
     /// A ping in the tunnel, from the local portal's host.
     pub fn ping(&self, interval: Duration, duration: Duration) -> Ping {
-        Ping { from: self.local.namespace.clone(), destination: parsed(REMOTE_TUN).addr(), interval, duration }
+        Ping { from: self.portals.local.host.clone(), destination: parsed(REMOTE_TUN).addr(), interval, duration }
     }
 
     /// The local portal's paths that are active now.
@@ -99,6 +95,7 @@ impl ScionBond {
 
 /// Step 2.
 pub(crate) fn beside(local: &Host, remote: &Host, way: &Direction) -> Result<EmulatedLink, LabError> {
+    let _making = cleanup::making();
     let [near, far] = [(local, NEAR), (remote, FAR)].map(|(host, address)| end_at(&host.namespace, BESIDE, address));
     Ok(EmulatedLink::new(LinkSpec::symmetric(BESIDE, near, far, way))?)
 }

@@ -26,15 +26,10 @@ use ipnet::{IpNet, Ipv4Net};
 
 use crate::cleanup;
 use crate::error::LabError;
+use crate::stage::{LAN, MTU, UPLINK, host, router};
 
 /// Prefix length of every network here.
 const NETWORK: u8 = 24;
-/// An Ethernet packet. Source: RFC 894.
-const MTU: u32 = 1500;
-/// The interface towards client or server, at either end.
-const LAN: &str = "lan0";
-/// The router's interface towards the remote portal.
-const UPLINK: &str = "up0";
 /// The bottleneck's interface at either router.
 const BOTTLENECK: &str = "narrow0";
 /// The number of its network, and of the one behind it, among the uplinks: links have others.
@@ -42,11 +37,6 @@ const BOTTLENECK_NUMBER: u8 = 250;
 const UPLINK_NUMBER: u8 = 251;
 /// The port of the transfers.
 pub(crate) const TRANSFER_PORT: u16 = 5001;
-/// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
-/// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls
-/// have it.
-const RECEIVE_BUFFER: &str = "4096 131072 33554432";
-const SEND_BUFFER: &str = "4096 65536 33554432";
 
 /// The remote portal's address: it has no other that links could reach.
 pub const ENDPOINT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
@@ -75,7 +65,8 @@ pub enum Over {
 #[derive(Debug)]
 pub struct Bond {
     // Links go before the namespaces they lie in.
-    links: Vec<EmulatedLink>,
+    /// Emulated, in their order.
+    pub links: Vec<EmulatedLink>,
     routers: Vec<Namespace>,
     /// How many links lead to the endpoint.
     pub(crate) count: u8,
@@ -138,16 +129,13 @@ impl Bond {
 
     /// Step 1.
     fn hosts() -> Result<Self, LabError> {
-        let (client, local) = (Namespace::new("client")?, Namespace::new("local")?);
-        let (remote, server) = (Namespace::new("remote")?, Namespace::new("server")?);
+        let (client, local, remote, server) = (host("client")?, host("local")?, host("remote")?, host("server")?);
         for (host, portal, networks) in [
             (&client, &local, [CLIENT_NETWORK, PLAIN_CLIENT_NETWORK]),
             (&server, &remote, [SERVER_NETWORK, PLAIN_SERVER_NETWORK]),
         ] {
             veth(&end(host, LAN, networks, HOST), &end(portal, LAN, networks, GATEWAY), MTU)?;
             host.add_default_route(address(networks[0], GATEWAY).into())?;
-            host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
-            host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?;
             portal.set_forwarding(true)?;
         }
         remote.add_address("lo", Ipv4Net::from(ENDPOINT).into())?;
@@ -184,11 +172,6 @@ impl Bond {
         Ok(())
     }
 
-    /// The emulated links, in their order.
-    pub fn links(&self) -> &[EmulatedLink] {
-        &self.links
-    }
-
     /// The local portal's interface of a link, counted from 0.
     pub fn interface(&self, index: usize) -> String {
         link_name(u8::try_from(index + 1).unwrap_or(u8::MAX))
@@ -209,12 +192,6 @@ impl Bond {
         let destination = IpAddr::V4(address(SERVER_NETWORK, HOST));
         Ping { from: self.client.clone(), destination, interval, duration }
     }
-}
-
-fn router(name: &str) -> Result<Namespace, LabError> {
-    let router = Namespace::new(name)?;
-    router.set_forwarding(true)?;
-    Ok(router)
 }
 
 /// Step 3: a router's next hop towards the endpoint and the server's plain network, and towards the client's.

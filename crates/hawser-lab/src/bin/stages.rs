@@ -21,18 +21,14 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let fault = match Arguments::parse().build() {
-        Ok(0) => return ExitCode::SUCCESS,
-        Ok(failed) => format!("{failed} networks could not be built"),
-        Err(error) => error.to_string(),
-    };
-    eprintln!("error: {fault}");
+    let Err(error) = Arguments::parse().build() else { return ExitCode::SUCCESS };
+    eprintln!("error: {error}");
     ExitCode::FAILURE
 }
 
 impl Arguments {
-    /// Steps 1 to 3: how many could not be built.
-    fn build(&self) -> Result<usize, Box<dyn Error>> {
+    /// Steps 1 to 3.
+    fn build(&self) -> Result<(), Box<dyn Error>> {
         cleanup::start()?;
         let wanted = |scenario: &Scenario| {
             self.names.is_empty() || self.names.iter().any(|name| [&scenario.name, &scenario.group].contains(&name))
@@ -52,6 +48,6 @@ impl Arguments {
                 println!("{name:<48} {said}");
             }
         }
-        Ok(failed)
+        if failed == 0 { Ok(()) } else { Err(format!("{failed} networks could not be built").into()) }
     }
 }

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hawser_portal::api::Status;
-use hawser_wire::Namespace;
 use toml::{Table, Value};
 
 use super::links::{Choice, device, has_lan, tun_ends};
@@ -29,16 +28,13 @@ pub struct Running {
     portals: Mutex<Option<Portals>>,
     /// The remote one's public key.
     pub(crate) remote_key: [u8; 32],
-    /// Local, remote.
-    hosts: [Namespace; 2],
 }
 
 impl Running {
     /// Starts the portal of an end, as it was started first; does not wait until it works. It ends with the calling
     /// thread.
     pub(crate) fn start(&self, end: TunnelEnd) -> Result<(), LabError> {
-        let host = &self.hosts[usize::from(end == TunnelEnd::Remote)];
-        self.lock().as_mut().map_or(Ok(()), |portals| portals.start_again(end, host))
+        self.lock().as_mut().map_or(Ok(()), |portals| portals.start_again(end))
     }
 
     /// What both say: local, remote; none of one that does not answer.
@@ -163,13 +159,12 @@ impl Hawser {
         };
         let mut portals = Portals::join(program, [&stage.local, &stage.remote], &site)?;
         if let Some(browser) = self.watched {
-            portals.watch(&stage.local, browser)?;
+            portals.watch(browser)?;
         }
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
         let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
-        let hosts = [stage.local.clone(), stage.remote.clone()];
-        let running =
-            Arc::new(Running { remote_key: *portals.remote_key.as_bytes(), portals: Mutex::new(Some(portals)), hosts });
+        let remote_key = *portals.remote_key.as_bytes();
+        let running = Arc::new(Running { portals: Mutex::new(Some(portals)), remote_key });
         let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
         let offer = Offer { ends, socket: Transport::Tcp, programs, portals: Some(Arc::clone(&running)) };
         let down: Down = Box::new(move |_: &Stage| {

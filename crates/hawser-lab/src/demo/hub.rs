@@ -137,7 +137,6 @@ fn play(
 
 /// Step 2: all of them.
 fn start(program: &Path, network: &Network) -> Result<Portals, LabError> {
-    let _making = cleanup::making();
     let folder = Folder::new()?;
     let sites = [Site { name: SITE_NAME, own: SITES[0], moving: &SITES[..1] }];
     Configurations { sites: &sites, members: &MEMBERS, etcd: None }.write(folder.path())?;

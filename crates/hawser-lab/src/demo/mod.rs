@@ -22,6 +22,7 @@ use hawser_wire::{Direction, Moment, Way};
 use serde::Serialize;
 
 pub use hub::{HubFigures, run_hub};
+pub use page::run_page;
 pub(crate) use view::restore_terminal;
 
 use crate::cleanup;
@@ -89,15 +90,6 @@ pub fn run(program: &Path, shown: bool) -> Result<Figures, LabError> {
     figures
 }
 
-/// Plays on until this process is ended, for whoever looks at the local portal's page; `tell` is given the link to it.
-///
-/// # Errors
-/// Where it lacks root, a portal does not come to work, or serves no page.
-pub fn run_page(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
-    cleanup::start()?;
-    page::play(program, tell)
-}
-
 fn play(program: &Path, view: &mut View) -> Result<Figures, LabError> {
     let bond = Bond::new(&plans())?;
     let mut stage = Stage { bond: &bond, view, shown: Duration::ZERO };
@@ -134,7 +126,7 @@ impl Stage<'_> {
         let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
         let transfer = self.bond.transfer(Towards::Server, Over::Tunnel, whole).start()?;
         let ping = self.bond.ping(PING_INTERVAL, whole).start()?;
-        let link = &self.bond.links()[0];
+        let link = &self.bond.links[0];
         let warm = Moment::now() + WARM_UP;
         self.show(&transfer, BONDED, UNTIL_CUT);
         let cut = Moment::now();
@@ -161,7 +153,7 @@ impl Stage<'_> {
 
     /// Waits for a time, and tells the view what the server and the links get in each step.
     fn show(&mut self, transfer: &RunningTcp, phase: Phase, time: Duration) {
-        let links = self.bond.links();
+        let links = &self.bond.links;
         // What each has brought towards the server, in bytes.
         let brought = || links.iter().map(|link| link.counters(Way::AToB).bytes_out).collect::<Vec<_>>();
         let (mut from, mut before) = (Moment::now(), brought());

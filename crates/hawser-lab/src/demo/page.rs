@@ -14,6 +14,7 @@ use hawser_wire::Namespace;
 use hawser_wire::traffic::Towards;
 
 use super::plans;
+use crate::cleanup;
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Over};
@@ -23,11 +24,15 @@ const UNTIL_CUT: Duration = Duration::from_secs(25);
 const CUT_TIME: Duration = Duration::from_secs(8);
 const AFTER_RETURN: Duration = Duration::from_secs(27);
 
-/// Plays until this process is ended; `tell` is given the link.
-pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+/// Plays on until this process is ended, for whoever looks at the local portal's page; `tell` is given the link to it.
+///
+/// # Errors
+/// Where it lacks root, a portal does not come to work, or serves no page.
+pub fn run_page(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    cleanup::start()?;
     let bond = Bond::new(&plans())?;
     let portals = Portals::start(program, &bond, "")?;
-    let link = portals.login_link(&bond.local)?;
+    let link = portals.login_link()?;
     let inside = link.strip_prefix("http://").and_then(|rest| rest.split('/').next()?.parse().ok());
     let inside: SocketAddr =
         inside.ok_or_else(|| portals.local.process.fault("the link to its page has no address"))?;
@@ -37,9 +42,9 @@ pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), Lab
     loop {
         let transfers = [Towards::Server, Towards::Client].map(|to| bond.transfer(to, Over::Tunnel, whole).start());
         thread::sleep(UNTIL_CUT);
-        bond.links()[0].black_hole(true)?;
+        bond.links[0].black_hole(true)?;
         thread::sleep(CUT_TIME);
-        bond.links()[0].black_hole(false)?;
+        bond.links[0].black_hole(false)?;
         for transfer in transfers {
             transfer?.finish()?;
         }

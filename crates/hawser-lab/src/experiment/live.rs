@@ -49,7 +49,7 @@ type Make<P, M> = Box<dyn Fn(&P) -> Result<M, LabError>>;
 pub struct Live<'s> {
     scenario: &'s Scenario,
     make_contender: Make<ContenderPlan, Contender>,
-    make_workload: Make<WorkloadPlan, Box<dyn Workload>>,
+    make_workload: Make<WorkloadPlan, Workload>,
     shown: BTreeSet<&'s str>,
     captures: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ impl<'s> Live<'s> {
     pub fn new(
         scenario: &'s Scenario,
         make_contender: Make<ContenderPlan, Contender>,
-        make_workload: Make<WorkloadPlan, Box<dyn Workload>>,
+        make_workload: Make<WorkloadPlan, Workload>,
         captures: Option<PathBuf>,
     ) -> Result<Self, LabError> {
         let unless_missing = |error| if matches!(error, LabError::Missing { .. }) { Ok(()) } else { Err(error) };
@@ -82,7 +82,7 @@ impl<'s> Live<'s> {
         let stage = Arc::new(Stage::build(&self.scenario.network, series.case, planned.seed)?);
         let ((offer, down), took) = self.up(contender, &stage)?;
         thread::sleep(SETTLE);
-        let found = self.measure(planned, &stage, &offer, workload.as_ref());
+        let found = self.measure(planned, &stage, &offer, workload);
         let ended = down(&stage);
         let mut findings = found?;
         findings.metrics.extend(took.map(|ms| (START.to_owned(), ms)));
@@ -109,7 +109,7 @@ impl<'s> Live<'s> {
         planned: &Planned<'_>,
         stage: &Arc<Stage>,
         offer: &Offer,
-        workload: &dyn Workload,
+        workload: Workload,
     ) -> Result<Findings, LabError> {
         let (plan, events) = (&planned.series.workload, &planned.series.events);
         // The median round trip, in milliseconds; none where nobody answers.
@@ -119,7 +119,8 @@ impl<'s> Live<'s> {
         let wants_signals = SIGNALS.iter().any(|metric| self.shown.contains(*metric));
         let watch = wants_signals.then(signals).transpose()?;
         let meter = Meter::of(&offer.programs);
-        let workload = workload.prepare(ground(stage, offer))?;
+        let Stage { client, server, bystanders, .. } = stage.as_ref();
+        let workload = workload(Ground { client, server, ends: offer.ends, socket: offer.socket, bystanders })?;
 
         let start = Moment::now() + LEAD;
         let timeline = Timeline::start(stage, offer, events, start)?;
@@ -152,11 +153,6 @@ impl<'s> Live<'s> {
 
 fn ping(client: &Namespace, ends: Ends, (interval, duration): (Duration, Duration)) -> Ping {
     Ping { from: client.clone(), destination: ends.server, interval, duration }
-}
-
-fn ground<'s>(stage: &'s Stage, offer: &Offer) -> Ground<'s> {
-    let Stage { client, server, bystanders, .. } = stage;
-    Ground { client, server, ends: offer.ends, socket: offer.socket, bystanders }
 }
 
 /// Every figure that a scenario shows or goes by.

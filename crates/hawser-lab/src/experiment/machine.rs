@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::report::saved::git;
 use crate::scenario::Scenario;
 use crate::text::hex;
 
@@ -106,11 +107,9 @@ impl Machine {
 
 /// What `git describe` says of where it was run; nothing outside of a repository.
 fn commit() -> String {
-    let output =
-        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]).stdin(Stdio::null()).output();
-    let said = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+    let said = git(Path::new("."), &["describe", "--always", "--dirty", "--abbrev=12"]).unwrap_or_default();
     // Of a tag's name and a distance the commit is what follows the last g.
-    String::from_utf8_lossy(&said).trim().rsplit("-g").next().unwrap_or_default().to_owned()
+    said.rsplit("-g").next().unwrap_or_default().to_owned()
 }
 
 /// Without the program's folder.
@@ -152,7 +151,7 @@ fn processors(text: &str) -> (String, usize) {
 /// The first line that a program says of its version; none where it is not installed.
 fn version(command: &[&str]) -> Option<String> {
     let (program, arguments) = command.split_first()?;
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let output = Command::new(program).args(arguments).output().ok()?;
     if output.status.code() == Some(NOT_FOUND) {
         return None;
     }

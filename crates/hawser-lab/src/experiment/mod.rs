@@ -21,7 +21,7 @@ mod tests;
 pub use plan::{Choice, Planned, Series};
 pub use progress::Progress;
 pub(crate) use run::CAPTURES;
-pub use run::{Summary, executor, run};
+pub use run::{Execute, Summary, executor, run};
 
 use live::Live;
 use machine::Machine;
@@ -58,6 +58,14 @@ pub struct Run {
     pub started: f64,
     /// What was found, or why not.
     pub outcome: Outcome,
+}
+
+impl Run {
+    /// A figure by name; none where it was not found.
+    pub(crate) fn figure(&self, metric: &str) -> Option<f64> {
+        let Outcome::Found(findings) = &self.outcome else { return None };
+        findings.metrics.get(metric).copied()
+    }
 }
 
 /// How a run ended. Plain data.

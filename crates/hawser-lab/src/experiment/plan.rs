@@ -64,7 +64,6 @@ pub struct Planned<'a> {
 
 impl<'s> Series<'s> {
     /// Step 1: all of a scenario, as it orders them.
-    #[must_use]
     pub fn all(scenario: &'s Scenario, choice: Choice) -> Vec<Self> {
         let mut all = Vec::new();
         for case in scenario.cases.iter().filter(|case| case.quick || !choice.quick) {
@@ -87,7 +86,6 @@ impl<'s> Series<'s> {
 
     /// Step 3: which repetition is to be run next, given all runs so far; none where the series is done:
     /// it was skipped, run as often as it may be, lost more often than it was measured, or its figure is steady.
-    #[must_use]
     pub fn next(&self, runs: &[Run], repeat: &Repeat) -> Option<u32> {
         let own: Vec<&Run> = runs.iter().filter(|run| run.series == self.key).collect();
         if own.iter().any(|run| matches!(run.outcome, Outcome::Skipped(_))) {
@@ -124,16 +122,11 @@ fn meanwhile(scenario: &Scenario, choice: Choice, case: &Case, whole: Duration) 
 
 /// The standard deviation over the mean of a figure; none where it was found less than twice, or is zero.
 fn spread(runs: &[&Run], metric: &str) -> Option<f64> {
-    let figure = |run: &&Run| match &run.outcome {
-        Outcome::Found(findings) => findings.metrics.get(metric).copied(),
-        Outcome::Skipped(_) | Outcome::Failed(_) => None,
-    };
-    let all = statistics::Summary::of(&runs.iter().filter_map(figure).collect::<Vec<_>>())?;
+    let all = statistics::Summary::of(&runs.iter().filter_map(|run| run.figure(metric)).collect::<Vec<_>>())?;
     all.deviation.filter(|_| all.mean != 0.0).map(|deviation| deviation / all.mean.abs())
 }
 
 /// Step 2: the next run, by what was run so far; none where all are done.
-#[must_use]
 pub fn next<'a>(all: &'a [Series<'a>], runs: &[Run], repeat: &Repeat) -> Option<Planned<'a>> {
     let open: Vec<Option<u32>> = all.iter().map(|series| series.next(runs, repeat)).collect();
     let round = open.iter().flatten().copied().min()?;
@@ -168,7 +161,6 @@ pub struct Left {
 }
 
 /// What is left at least, by what was run so far.
-#[must_use]
 pub fn left(all: &[Series<'_>], runs: &[Run], repeat: &Repeat) -> Left {
     let mut left = Left::default();
     for series in all {

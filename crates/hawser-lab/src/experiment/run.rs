@@ -36,17 +36,15 @@ pub struct Summary {
 /// # Errors
 /// Where a contender or workload is planned that means nothing.
 pub fn executor<'s>(scenario: &'s Scenario, dir: &Path, programs: &Programs) -> Result<Execute<'s>, LabError> {
-    if scion_bench::is_ours(scenario) {
-        let bench = scion_bench::Bench::new(scenario, programs)?;
-        return Ok(Box::new(move |planned| bench.run(planned)));
+    let has = |kind: &str| scenario.contenders.iter().any(|contender| contender.kind == kind);
+    if has(scion_bench::CONTENDER) {
+        return scion_bench::executor(scenario, programs);
     }
     if probe::is_ours(scenario) {
-        let bench = probe::Bench::new(scenario, programs)?;
-        return Ok(Box::new(move |planned| bench.run(planned)));
+        return probe::executor(scenario, programs);
     }
-    if shila::is_ours(scenario) {
-        let bench = shila::Bench::new(scenario, programs)?;
-        return Ok(Box::new(move |planned| bench.run(planned)));
+    if has(shila::CONTENDER) {
+        return shila::executor(scenario, programs);
     }
     let made_of = programs.clone();
     let make_contender = move |plan: &_| contender::make(plan, &made_of);

@@ -20,6 +20,7 @@ use ipnet::Ipv4Net;
 use crate::cleanup;
 use crate::error::LabError;
 use crate::portals::{PORT, configure, link_section, new_key, parsed};
+use crate::stage::MTU;
 use crate::text::quoted;
 use crate::topology::end_at;
 
@@ -36,7 +37,6 @@ const GATEWAY: Ipv4Addr = Ipv4Addr::new(203, 0, 114, 1);
 const LINKS: [&str; 2] = ["one", "two"];
 const ONE_WAY: Duration = Duration::from_millis(10);
 const QUEUE: Duration = Duration::from_millis(100);
-const MTU: u32 = 1_500;
 
 /// The namespaces. Whole from the start; removed on drop, links first.
 #[derive(Debug)]

@@ -38,11 +38,11 @@ const ROUTER_BUFFER: u32 = 4_000_000;
 pub(super) const DAEMON_PORT: u16 = 30255;
 
 /// Steps 1 to 3; each AS's folder lies in `root`, named as [`name_of`] says.
-pub(super) fn write(topology: &Topology, layout: &Layout, services: &Path, root: &Path) -> Result<(), LabError> {
-    let crypto = certificates(topology, services, root)?;
-    for (place, plan) in topology.ases.iter().enumerate() {
-        as_folder(topology, layout, place, &folder_of(root, plan.id), &crypto)
-            .map_err(|error| LabError::system(format!("configure AS {}", plan.id), error))?;
+pub(super) fn write(layout: &Layout<'_>, services: &Path, root: &Path) -> Result<(), LabError> {
+    let crypto = certificates(layout.topology, services, root)?;
+    for own in &layout.ases {
+        as_folder(layout, own, &folder_of(root, own.plan.id), &crypto)
+            .map_err(|error| LabError::system(format!("configure AS {}", own.plan.id), error))?;
     }
     Ok(())
 }
@@ -84,27 +84,26 @@ fn crypto_plan(topology: &Topology) -> String {
     json!({"ASes": topology.ases.iter().map(of).collect::<Map<_, _>>()}).to_string()
 }
 
-/// Of the AS at this place.
-fn as_folder(topology: &Topology, layout: &Layout, place: usize, folder: &Path, crypto: &Path) -> io::Result<()> {
-    let (plan, addresses) = (&topology.ases[place], &layout.ases[place]);
+/// Steps 1 to 3, of an AS.
+fn as_folder(layout: &Layout<'_>, own: &AsLayout<'_>, folder: &Path, crypto: &Path) -> io::Result<()> {
     for part in ["certs", "crypto/as", "keys", "db"] {
         fs::create_dir_all(folder.join(part))?;
     }
     copy_all(&crypto.join("trcs"), &folder.join("certs"))?;
-    let own = crypto.join(format!("AS{}/crypto/as", plan.id.asn().to_string().replace(':', "_")));
-    copy_all(&own, &folder.join("crypto/as"))?;
+    let made = crypto.join(format!("AS{}/crypto/as", own.plan.id.asn().to_string().replace(':', "_")));
+    copy_all(&made, &folder.join("crypto/as"))?;
     for key in ["master0.key", "master1.key"] {
         let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random bytes"))?;
         fs::write(folder.join("keys").join(key), STANDARD.encode(bytes))?;
     }
-    fs::write(folder.join("topology.json"), topology_json(topology, layout, plan, addresses).to_string())?;
-    fs::write(folder.join("staticInfoConfig.json"), static_info(topology, layout, plan.id).to_string())?;
-    all_settings(topology, plan, addresses, folder)
+    fs::write(folder.join("topology.json"), topology_json(layout, own).to_string())?;
+    fs::write(folder.join("staticInfoConfig.json"), static_info(layout, own.plan.id).to_string())?;
+    all_settings(layout.topology.remote_daemons, own, folder)
 }
 
 /// Of the AS's services, and of its hosts'.
-fn all_settings(topology: &Topology, plan: &AsPlan, addresses: &AsLayout, folder: &Path) -> io::Result<()> {
+fn all_settings(remote_daemons: bool, own: &AsLayout<'_>, folder: &Path) -> io::Result<()> {
     let write = |service: &str, databases: &[&str], own: &str| {
         fs::write(folder.join(format!("{service}.toml")), settings(service, folder, databases) + own)
     };
@@ -113,12 +112,12 @@ fn all_settings(topology: &Topology, plan: &AsPlan, addresses: &AsLayout, folder
     let interval = |what: &str| format!("{what}_interval = \"{INTERVAL}\"\n");
     let (beacons, query) = (["origination", "propagation", "registration"].map(interval).concat(), interval("query"));
     write("cs", &["trust", "beacon", "path"], &format!("[beaconing]\n{beacons}[path]\n{query}"))?;
-    let any = any_of(addresses.router);
-    let listen = if topology.remote_daemons { any } else { Ipv4Addr::LOCALHOST.into() };
+    let any = any_of(own.router);
+    let listen = if remote_daemons { any } else { Ipv4Addr::LOCALHOST.into() };
     let daemon = format!("[sd]\naddress = \"{}\"\n{query}", SocketAddr::new(listen, DAEMON_PORT));
-    for host in 1..=addresses.hosts.len() {
+    for host in 1..=own.hosts.len() {
         write(&format!("sd{host}"), &["trust", "path"], &daemon)?;
-        if plan.shim {
+        if own.plan.shim {
             let shim = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
             fs::write(folder.join(format!("disp{host}.toml")), dispatcher_settings(&format!("disp{host}"), &shim))?;
         }
@@ -150,9 +149,9 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses: &AsLayout) -> Value {
+fn topology_json(layout: &Layout<'_>, AsLayout { plan, router, .. }: &AsLayout<'_>) -> Value {
     let mut interfaces = Map::new();
-    for (link, near, [own, other]) in layout.at(topology, plan.id) {
+    for (link, near, [own, other]) in layout.at(plan.id) {
         let link_to = if (link.kind, near) == (LinkKind::Child, 1) { "parent" } else { link.kind.word() };
         let mut interface = json!({
             "underlay": {"local": own.underlay().to_string(), "remote": other.underlay().to_string()},
@@ -169,7 +168,7 @@ fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses:
         }
         interfaces.insert(own.interface.to_string(), interface);
     }
-    let at = |port| SocketAddr::new(addresses.router, port).to_string();
+    let at = |port| SocketAddr::new(*router, port).to_string();
     let service = json!({"cs": {"addr": at(CONTROL_PORT)}});
     json!({
         "attributes": if plan.core { vec!["core"] } else { Vec::new() },
@@ -183,8 +182,8 @@ fn topology_json(topology: &Topology, layout: &Layout, plan: &AsPlan, addresses:
 }
 
 /// What the AS announces of its links, and of the ways between them.
-fn static_info(topology: &Topology, layout: &Layout, id: IsdAs) -> Value {
-    let announced = layout.at(topology, id).map(|(link, near, [own, _])| (own.interface, link.announced[near]));
+fn static_info(layout: &Layout<'_>, id: IsdAs) -> Value {
+    let announced = layout.at(id).map(|(link, near, [own, _])| (own.interface, link.announced[near]));
     let own: Vec<(u16, Announced)> = announced.collect();
     let (mut latency, mut bandwidth) = (Map::new(), Map::new());
     for (interface, announced) in &own {

@@ -37,17 +37,18 @@ const OVERHEAD_V6: u32 = 48;
 
 /// The addresses of a topology. Plain data.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct Layout<'t> {
+    pub topology: &'t Topology,
     /// In the order of the topology's ASes.
-    pub ases: Vec<AsLayout>,
+    pub ases: Vec<AsLayout<'t>>,
     /// In the order of its links.
-    pub links: Vec<LinkLayout>,
+    pub links: Vec<LinkLayout<'t>>,
 }
 
 /// The addresses of an AS. Plain data.
 #[derive(Clone, Debug)]
-pub(super) struct AsLayout {
-    pub id: IsdAs,
+pub(super) struct AsLayout<'t> {
+    pub plan: &'t AsPlan,
     pub network: IpNet,
     pub router: IpAddr,
     pub hosts: Vec<IpAddr>,
@@ -57,7 +58,8 @@ pub(super) struct AsLayout {
 
 /// The ends of a link. Plain data.
 #[derive(Clone, Debug)]
-pub(super) struct LinkLayout {
+pub(super) struct LinkLayout<'t> {
+    pub plan: &'t LinkPlan,
     pub ends: [LinkEnd; 2],
     /// Of its interfaces, in bytes.
     pub mtu: u32,
@@ -77,8 +79,8 @@ impl LinkEnd {
     }
 }
 
-impl Layout {
-    pub fn of(topology: &Topology) -> Self {
+impl<'t> Layout<'t> {
+    pub fn of(topology: &'t Topology) -> Self {
         let mut taken = Vec::new();
         for plan in &topology.ases {
             let wish = number_of(plan.id).filter(|number| !taken.contains(number));
@@ -87,34 +89,29 @@ impl Layout {
         }
         let ases = topology.ases.iter().zip(taken).map(|(plan, number)| as_layout(plan, number)).collect();
         let mut interfaces: BTreeMap<IsdAs, u16> = BTreeMap::new();
-        let links = topology.links.iter().zip(1_u8..).map(|(link, number)| {
+        let links = topology.links.iter().zip(1_u8..).map(|(plan, number)| {
             let mut host = 0;
-            let ends = link.ends.map(|id| {
+            let ends = plan.ends.map(|id| {
                 let interface = interfaces.entry(id).or_default();
                 *interface += 1;
                 host += 1;
                 let address = Ipv4Addr::new(LINKS[0], LINKS[1], number, host);
                 LinkEnd { interface: *interface, address: IpNet::new_assert(address.into(), LINK_NETWORK) }
             });
-            LinkLayout { ends, mtu: u32::from(link.mtu) + OVERHEAD_V4 }
+            LinkLayout { plan, ends, mtu: u32::from(plan.mtu) + OVERHEAD_V4 }
         });
-        Self { ases, links: links.collect() }
+        Self { topology, ases, links: links.collect() }
     }
 
     /// The ends of links at an AS: each link, which end of it that is, and the addresses here and there.
-    pub fn at<'a>(
-        &'a self,
-        topology: &'a Topology,
-        id: IsdAs,
-    ) -> impl Iterator<Item = (&'a LinkPlan, usize, [LinkEnd; 2])> {
-        let links = topology.links.iter().zip(&self.links);
-        let ends = links.flat_map(|(link, LinkLayout { ends: [a, b], .. })| [(link, 0, [*a, *b]), (link, 1, [*b, *a])]);
-        ends.filter(move |(link, near, _)| link.ends[*near] == id)
+    pub fn at(&self, id: IsdAs) -> impl Iterator<Item = (&'t LinkPlan, usize, [LinkEnd; 2])> {
+        let both = |&LinkLayout { plan, ends: [a, b], .. }: &LinkLayout<'t>| [(plan, 0, [a, b]), (plan, 1, [b, a])];
+        self.links.iter().flat_map(both).filter(move |(plan, near, _)| plan.ends[*near] == id)
     }
 }
 
 /// Step 1.
-fn as_layout(plan: &AsPlan, number: u8) -> AsLayout {
+fn as_layout(plan: &AsPlan, number: u8) -> AsLayout<'_> {
     let address = |host: u8| match plan.family {
         Family::V4 => IpAddr::from(Ipv4Addr::new(V4, number, 0, host)),
         // As the IPv4 address reads in decimal.
@@ -123,7 +120,7 @@ fn as_layout(plan: &AsPlan, number: u8) -> AsLayout {
     let is_v4 = plan.family == Family::V4;
     let (prefix, overhead) = if is_v4 { (V4_NETWORK, OVERHEAD_V4) } else { (V6_NETWORK, OVERHEAD_V6) };
     AsLayout {
-        id: plan.id,
+        plan,
         network: IpNet::new_assert(address(0), prefix).trunc(),
         router: address(ROUTER),
         hosts: (0..plan.hosts).map(|index| address(FIRST_HOST + index)).collect(),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use hawser_scion::IsdAs;
 use hawser_wire::Namespace;
 
-use crate::cleanup::{self, Folder};
+use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::go::{self, GoModule};
 use crate::process::Process;
@@ -43,7 +43,7 @@ pub(crate) use ready::at_once;
 pub use status::{AsStatus, EmulatedStatus, HostStatus, LinkStatus, PathsStatus, ProcessStatus, Status, WayStatus};
 pub use topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, Topology};
 
-use layout::Layout;
+use layout::{Layout, LinkLayout};
 
 /// How long a network may take until it is whole, on a machine with much else to do; alone it takes seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -162,20 +162,18 @@ impl Localnet {
     }
 
     fn build(topology: Topology, services: PathBuf, keep: Sender<()>) -> Result<Self, LabError> {
-        let _making = cleanup::making();
         let begun = Instant::now();
         let folder = Folder::new()?;
         let layout = Layout::of(&topology);
-        config::write(&topology, &layout, &services, folder.path())?;
+        config::write(&layout, &services, folder.path())?;
         let (mut routers, mut hosts) = (BTreeMap::new(), Vec::new());
         for addresses in &layout.ases {
             let (router, own) = network::namespaces(&topology.name, addresses)?;
-            routers.insert(addresses.id, router);
+            routers.insert(addresses.plan.id, router);
             hosts.extend(own);
         }
-        let plans = topology.links.iter().zip(&layout.links);
-        let links = plans.map(|(plan, addresses)| NetLink::build(plan, addresses, plan.ends.map(|id| &routers[&id])));
-        let links = links.collect::<Result<_, _>>()?;
+        let link = |addresses: &LinkLayout<'_>| NetLink::build(addresses, addresses.plan.ends.map(|id| &routers[&id]));
+        let links = layout.links.iter().map(link).collect::<Result<_, _>>()?;
         let processes = Vec::new();
         let mut net = Self { processes, _keep: keep, links, routers, hosts, topology, folder, services, begun };
         net.processes = net.start_all()?;
@@ -253,6 +251,5 @@ impl Drop for Localnet {
 
 /// The hosts of a topology's first AS, joined by veths, without any program.
 pub(crate) fn bare_hosts(topology: &Topology) -> Result<Vec<Host>, LabError> {
-    let _making = cleanup::making();
     network::namespaces(&topology.name, &Layout::of(topology).ases[0]).map(|(_, hosts)| hosts)
 }

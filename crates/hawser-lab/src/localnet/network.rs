@@ -22,6 +22,7 @@ use super::Host;
 use super::config::{DAEMON_PORT, name_of};
 use super::layout::{AsLayout, LinkLayout};
 use super::topology::LinkPlan;
+use crate::cleanup;
 use crate::error::LabError;
 
 /// A host's interface towards its AS.
@@ -43,8 +44,9 @@ pub struct NetLink {
 
 /// Steps 1 and 2 for an AS: the namespace of its router and control service, and its hosts. The namespaces' names begin
 /// with the network's.
-pub(super) fn namespaces(network: &str, addresses: &AsLayout) -> Result<(Namespace, Vec<Host>), LabError> {
-    let tag = format!("{network}.{}", name_of(addresses.id));
+pub(super) fn namespaces(network: &str, addresses: &AsLayout<'_>) -> Result<(Namespace, Vec<Host>), LabError> {
+    let _making = cleanup::making();
+    let tag = format!("{network}.{}", name_of(addresses.plan.id));
     let router = Namespace::new(&tag)?;
     let mut hosts: Vec<Host> = Vec::new();
     for (&address, number) in addresses.hosts.iter().zip(1..) {
@@ -60,7 +62,7 @@ pub(super) fn namespaces(network: &str, addresses: &AsLayout) -> Result<(Namespa
             other.namespace.add_route(address.into(), None, Some(&yours))?;
         }
         let daemon = (Ipv4Addr::LOCALHOST, DAEMON_PORT).into();
-        hosts.push(Host { isd_as: addresses.id, number, namespace: host, address, daemon });
+        hosts.push(Host { isd_as: addresses.plan.id, number, namespace: host, address, daemon });
     }
     if hosts.is_empty() {
         // Nobody else lives there: router and control service still need their address.
@@ -76,7 +78,9 @@ fn end(namespace: &Namespace, interface: &str, address: IpAddr) -> End {
 
 impl NetLink {
     /// Step 3, between the ASes' namespaces.
-    pub(super) fn build(plan: &LinkPlan, addresses: &LinkLayout, routers: [&Namespace; 2]) -> Result<Self, LabError> {
+    pub(super) fn build(addresses: &LinkLayout<'_>, routers: [&Namespace; 2]) -> Result<Self, LabError> {
+        let plan = addresses.plan;
+        let _making = cleanup::making();
         let end = |side: usize| End::new(routers[side], &plan.name, &[&addresses.ends[side].address.to_string()]);
         let ends = [end(0), end(1)];
         let [a, b] = ends.clone();

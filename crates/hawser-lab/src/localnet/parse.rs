@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::topology::{self, Announced, AsPlan, Family, LinkPlan, Topology};
 use crate::error::LabError;
-use crate::scenario::figures::{DEFAULT_QUEUE, Figures};
+use crate::scenario::figures::{DEFAULT_QUEUE, Figures, lay};
 use crate::scenario::find::{FileError, is_file};
 use crate::scenario::link::{self, Traces};
 use crate::scenario::recorded::Sources;
@@ -212,13 +212,13 @@ fn claim(table: &mut Table<'_, '_, '_>, topology: &Topology, name: &str, span: &
 
 /// How an emulated link's packets go; none where the file asks for nothing.
 fn ways(figures: [Figures; 2]) -> Option<[Direction; 2]> {
-    if figures.iter().all(|figures| *figures == Figures::default()) {
+    if figures.iter().all(Figures::is_empty) {
         return None;
     }
     let [up, down] = figures;
     Some([(up, 1), (down, 2)].map(|(figures, seed)| {
         let mut way = Direction { queue: DEFAULT_QUEUE, seed, ..Direction::default() };
-        figures.apply(&mut way);
+        lay(&figures, &mut way);
         way
     }))
 }

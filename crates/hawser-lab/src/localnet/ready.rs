@@ -14,6 +14,7 @@ use hawser_scion::select::listed;
 use hawser_scion::{EndpointAddr, IsdAs, Path};
 
 use super::{Host, Localnet};
+use crate::background::runtime;
 use crate::error::LabError;
 use crate::text::told;
 use crate::wait::until;
@@ -73,8 +74,7 @@ impl Host {
         let failed = |error: &dyn std::error::Error| LabError::refused(&action, told(error));
         let address = self.daemon.to_string().parse::<DaemonAddr>().map_err(|error| failed(&error))?;
         let ask = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.map_err(|error| failed(&error))?.block_on(async {
+            runtime().map_err(|error| failed(&error))?.block_on(async {
                 let client = DaemonClient::new(address).map_err(|error| failed(&error))?;
                 client.paths(to, Refresh::No).await.map_err(|error| failed(&error))
             })

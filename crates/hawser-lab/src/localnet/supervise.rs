@@ -133,7 +133,9 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Progress>)
     }
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;
-    let given = match serde_json::from_str(&line) {
+    // Whoever asks knows which network it is.
+    let fault = |error: LabError| if let LabError::Network { fault, .. } = error { fault } else { error.to_string() };
+    let answer: Answer = match serde_json::from_str(&line) {
         Ok(Order::Down) => {
             end();
             // Closed when the process has ended.
@@ -145,18 +147,10 @@ fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Progress>)
             Some(Ok(ready_s)) => Status { ready_s, ..localnet.status() },
             Some(Err(fault)) => Status { fault: Some(fault), ..localnet.status() },
         })),
-        Ok(Order::Cut(link)) => localnet.link(&link).and_then(NetLink::cut).map(|()| None),
-        Ok(Order::Restore(link)) => localnet.link(&link).and_then(NetLink::restore).map(|()| None),
-        Err(error) => {
-            let fault = format!("\"{}\" is no order: {error}", line.trim_end());
-            return write_line(stream, &Answer::Err(fault));
-        }
+        Ok(Order::Cut(link)) => localnet.link(&link).and_then(NetLink::cut).map(|()| None).map_err(fault),
+        Ok(Order::Restore(link)) => localnet.link(&link).and_then(NetLink::restore).map(|()| None).map_err(fault),
+        Err(error) => Err(format!("\"{}\" is no order: {error}", line.trim_end())),
     };
-    let answer: Answer = given.map_err(|error| match error {
-        // Whoever asks knows which network it is.
-        LabError::Network { fault, .. } => fault,
-        other => other.to_string(),
-    });
     write_line(stream, &answer)
 }
 

@@ -6,11 +6,9 @@
 //! 2. `hawser top` draws into a terminal of its own.
 //! 3. `/metrics` is read once a second.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
-
-use hawser_wire::Namespace;
 
 use super::{GLANCE, PATIENCE, Portals};
 use crate::error::LabError;
@@ -50,17 +48,17 @@ pub(crate) enum Browser {
 
 impl Portals {
     /// All steps, in the local portal's namespace; returns once the page is live. What does not start tells why.
-    pub(crate) fn watch(&mut self, host: &Namespace, browser: Browser) -> Result<(), LabError> {
+    pub(crate) fn watch(&mut self, browser: Browser) -> Result<(), LabError> {
         let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
         let file = |name: &str| path(&self.folder.path().join(name));
-        let (program, socket, link) = (path(&self.program), path(&self.local.socket), self.login_link(host)?);
+        let (program, socket, link) = (path(&self.program), path(&self.local.socket), self.login_link()?);
         let watchers = [
             ("page", if browser == Browser::Here { BROWSER } else { READER }, vec![file("page"), link]),
             ("terminal", TERMINAL, vec![program, socket, file("typescript")]),
             ("scraper", SCRAPER, vec![file("metrics")]),
         ];
         for (name, script, arguments) in watchers {
-            let mut command = host.command("/bin/sh");
+            let mut command = self.local.host.command("/bin/sh");
             command.args(["-c", script, name]).args(arguments).env("TERM", "xterm-256color");
             self.watchers.push(Process::launch(name, command, Stdio::null(), &self.folder)?);
         }
@@ -70,8 +68,8 @@ impl Portals {
     }
 
     /// Step 1: who asks at the portal's control socket may log in.
-    pub(crate) fn login_link(&self, host: &Namespace) -> Result<String, LabError> {
-        let mut command: Command = host.command(&self.program.to_string_lossy());
+    pub(crate) fn login_link(&self) -> Result<String, LabError> {
+        let mut command = self.local.host.command(&self.program.to_string_lossy());
         let output = command.args(["web", "--socket"]).arg(&self.local.socket).output();
         let output = output.map_err(|error| LabError::system("ask for a link to the page", error))?;
         if !output.status.success() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hawser_wire::traffic::{Congestion, TcpStreams, Towards};
 use hawser_wire::{Direction, Moment};
 
-use super::{Asked, Figures, LabError, usable};
+use super::{Asked, Findings, LabError, usable};
 use crate::portals::Portals;
 use crate::topology::{Bond, Over};
 
@@ -30,7 +30,7 @@ const INNER: usize = 4;
 const WARM_UP: f64 = 1.0 / 6.0;
 
 /// A run, with the controller that the contender says.
-pub(super) fn beside(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
+pub(super) fn beside(asked: &Asked, towards: Towards) -> Result<Findings, LabError> {
     let way = |seed| Direction { seed, random_drop: true, ..Direction::shaped(MBPS, DELAY, QUEUE) };
     let seed = asked.seed();
     let bond = Bond::sharing(LINKS, &way(seed), &way(seed + 1))?;
@@ -47,7 +47,7 @@ pub(super) fn beside(asked: &Asked, towards: Towards) -> Result<Figures, LabErro
     let inner = inner.timeline.mbps_between(from, to);
     let plain_usable = MBPS * (usable::MTU - usable::INNER_HEADERS) / usable::MTU;
     let (bond_share, stream_share) = (inner / usable::usable_mbps(MBPS), plain / plain_usable);
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("goodput_mbps", inner),
         ("stream_mbps", plain),
         ("streams", bond_share / stream_share),

@@ -2,7 +2,7 @@
 //!
 //! 1. A scenario's workload says which one (`KINDS`), with options of its own; its contender is `hawser`, or the
 //!    `shim`.
-//! 2. [`experiment::conduct`](crate::experiment::conduct) says when; [`Bench::run`] does one run.
+//! 2. [`experiment::run`](crate::experiment::run()) says when, an [`executor`] does each run.
 //! 3. [`coupling`]: links that share a bottleneck. [`outages`]: a link that is away. [`peers`]: many
 //!    sessions. [`scion`]: bonds over SCION paths. [`shim`]: the shim over them.
 
@@ -13,7 +13,6 @@ mod scion;
 mod shim;
 mod usable;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,15 +22,13 @@ use hawser_wire::traffic::Towards;
 use self::shim::streams::{CUTS, What};
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Findings, Planned};
+use crate::experiment::{Execute, Findings};
 use crate::options::Options;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
 use crate::shim::Carried;
 
-/// Figures by name.
-type Figures = BTreeMap<&'static str, f64>;
 /// What a run does.
-type Work = Box<dyn Fn(&Asked) -> Result<Figures, LabError>>;
+type Work = Box<dyn Fn(&Asked) -> Result<Findings, LabError>>;
 /// What reads a workload's options.
 type Read = fn(&mut Options) -> Result<Work, LabError>;
 
@@ -55,12 +52,12 @@ static KINDS: [(&str, Read); 13] = [
     }),
     ("shim-wire", |options| {
         let carried = options.choice("layer4", &[("udp", Carried::Udp), ("tcp", Carried::Tcp)], Carried::Udp)?;
-        Ok(work(move |asked| shim::files::wire(asked, carried)))
+        Ok(work(move |asked| shim::wire(asked, carried)))
     }),
     ("shim-quic", |options| {
         let (links, mbps) = (links(options)?, options.rate("rate")?.map(|rate| rate.bits_per_second() as f64 / 1e6));
         let bytes = options.bytes("bytes")?.unwrap_or(FILE);
-        Ok(work(move |asked| shim::files::against_quinn(asked, links, mbps, bytes)))
+        Ok(work(move |asked| shim::against_quinn(asked, links, mbps, bytes)))
     }),
     ("shim-strain", |options| {
         let is_hostile = options.choice("by", &[("churn", false), ("hostile", true)], false)?;
@@ -103,39 +100,26 @@ impl Asked {
     }
 }
 
-/// Executes runs. One at a time, or they measure each other.
-pub struct Bench {
-    hawser: PathBuf,
-}
-
-impl Bench {
-    /// For a scenario.
-    ///
-    /// # Errors
-    /// Where one of its contenders or workloads means nothing.
-    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
-        scenario.contenders.iter().try_for_each(|contender| traffic(contender).map(drop))?;
-        scenario.workloads.iter().try_for_each(|workload| read(workload).map(drop))?;
-        Ok(Self { hawser: programs.hawser.clone() })
-    }
-
-    /// Step 2.
-    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+/// Step 2: what executes a scenario's runs, each of whose contenders and workloads must mean something.
+pub(crate) fn executor(scenario: &Scenario, programs: &Programs) -> Result<Execute<'static>, LabError> {
+    scenario.contenders.iter().try_for_each(|contender| traffic(contender).map(drop))?;
+    scenario.workloads.iter().try_for_each(|workload| read(workload).map(drop))?;
+    let program = programs.hawser.clone();
+    Ok(Box::new(move |planned| {
         let series = planned.series;
         let asked = Asked {
-            program: self.hawser.clone(),
+            program: program.clone(),
             traffic: traffic(series.contender)?,
             duration: series.workload.duration,
             x: series.case.x.unwrap_or_default(),
             run: planned.repetition,
         };
-        Ok(Findings::named(read(&series.workload)?(&asked)?))
-    }
+        read(&series.workload)?(&asked)
+    }))
 }
 
 /// Whether a scenario is one of these.
-#[must_use]
-pub fn is_ours(scenario: &Scenario) -> bool {
+pub(crate) fn is_ours(scenario: &Scenario) -> bool {
     scenario.workloads.iter().any(|workload| kinds().any(|kind| kind == workload.kind))
 }
 
@@ -144,7 +128,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(kind, _)| *kind)
 }
 
-fn work(work: impl Fn(&Asked) -> Result<Figures, LabError> + 'static) -> Work {
+fn work(work: impl Fn(&Asked) -> Result<Findings, LabError> + 'static) -> Work {
     Box::new(work)
 }
 

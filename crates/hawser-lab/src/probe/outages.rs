@@ -17,7 +17,7 @@ use hawser_sim::outage::Outage;
 use hawser_wire::traffic::Towards;
 use hawser_wire::{Direction, EmulatedLink, Moment, Trace, Way};
 
-use super::{Asked, Figures, LabError, SEEDS};
+use super::{Asked, Findings, LabError, SEEDS};
 use crate::portals::{Portals, active};
 use crate::scenario::{LinkPlan, draw};
 use crate::topology::{Bond, Over};
@@ -48,7 +48,7 @@ struct Look {
 }
 
 /// An outage of this seed.
-pub(super) fn suffer(asked: &Asked) -> Result<Figures, LabError> {
+pub(super) fn suffer(asked: &Asked) -> Result<Findings, LabError> {
     let outage = Outage::draw(asked.x.max(0.0) as u64 + u64::from(asked.run) * OUTAGES);
     tracing::info!(%outage, "outage begins");
     Ok(judged(&outage, &looked(asked, &outage)?))
@@ -63,7 +63,7 @@ fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
     };
     let bond = Bond::new(&outage.links.iter().zip(seeds).map(plan).collect::<Vec<_>>())?;
     let portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
-    let link = &bond.links()[outage.away()];
+    let link = &bond.links[outage.away()];
     let [.., whole] = times(outage);
     let towards = outage.load.ways().iter().map(|(_, down)| if *down { Towards::Client } else { Towards::Server });
     let start = Moment::now();
@@ -126,12 +126,12 @@ fn look(portals: &Portals, link: &EmulatedLink, start: Moment, whole: Duration) 
 }
 
 /// What an outage's looks say.
-fn judged(outage: &Outage, looks: &[Look]) -> Figures {
+fn judged(outage: &Outage, looks: &[Look]) -> Findings {
     let [_, returned, _] = times(outage);
     let is_back = |look: &&Look| look.at >= returned && look.active == [Some(true); 2];
     let back = looks.iter().find(is_back).map_or(AFTER.as_secs_f64(), |look| (look.at - returned).as_secs_f64());
     let [local, remote] = [0, 1].map(|end| loudest(looks, end));
-    Figures::from([("back_s", back), ("inactive_bits", local.max(remote))])
+    Findings::named([("back_s", back), ("inactive_bits", local.max(remote))])
 }
 
 /// The most bits in a second that a portal sent on the path while it was not active.
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_return_is_when_both_have_the_path_again() {
         let outage = Outage { begin: 0.5, lasts: 1.0, ..Outage::draw(1) };
-        let back = |at_ms: u64| judged(&outage, &looks(|at| !(1200..at_ms).contains(&at), |_| 0))["back_s"];
+        let back = |at_ms: u64| judged(&outage, &looks(|at| !(1200..at_ms).contains(&at), |_| 0)).metrics["back_s"];
         assert!((back(2500) - 0.5).abs() < 1e-9, "{}", back(2500));
         assert_eq!(back(9000), AFTER.as_secs_f64(), "not within the time");
     }

@@ -170,15 +170,10 @@ fn its<'r>(case: &Case, label: &str, runs: &'r [Run]) -> impl DoubleEndedIterato
     runs.iter().filter(move |run| run.series.case == case.name && run.series.contender == label)
 }
 
-fn figure(run: &Run, metric: &str) -> Option<f64> {
-    let Outcome::Found(findings) = &run.outcome else { return None };
-    findings.metrics.get(metric).copied()
-}
-
 /// Whose figures count: the workload, or the first of the case's that has the metric; none where no run has it.
 fn giver<'c>(case: &'c Case, workload: Option<&str>, metric: &str, runs: &[Run]) -> Option<&'c str> {
     let is_of = |name: &str, run: &Run| run.series.case == case.name && run.series.workload == name;
-    let gives = |name: &str| runs.iter().any(|run| is_of(name, run) && figure(run, metric).is_some());
+    let gives = |name: &str| runs.iter().any(|run| is_of(name, run) && run.figure(metric).is_some());
     let is_meant = |name: &&str| workload.is_none_or(|workload| workload == *name);
     case.workloads.iter().map(String::as_str).filter(is_meant).find(|name| gives(name))
 }
@@ -189,7 +184,7 @@ fn failed(claim: &Claim, workload: Option<&str>, case: &Case, runs: &[Run]) -> u
     let is_meant = |run: &&Run| giver.or(workload).is_none_or(|name| run.series.workload == name);
     let is_bad = |run: &&Run| match run.outcome {
         Outcome::Failed(_) => true,
-        Outcome::Found(_) => giver.is_some() && figure(run, &claim.metric).is_none(),
+        Outcome::Found(_) => giver.is_some() && run.figure(&claim.metric).is_none(),
         Outcome::Skipped(_) => false,
     };
     its(case, &claim.contender, runs).filter(is_meant).filter(is_bad).count()
@@ -199,7 +194,7 @@ fn failed(claim: &Claim, workload: Option<&str>, case: &Case, runs: &[Run]) -> u
 fn by_repetition(case: &Case, label: &str, workload: Option<&str>, metric: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
     let giver = giver(case, workload, metric, runs);
     let its = its(case, label, runs).filter(|run| giver == Some(run.series.workload.as_str()));
-    its.rev().filter_map(|run| Some((run.repetition, figure(run, metric)?))).collect()
+    its.rev().filter_map(|run| Some((run.repetition, run.figure(metric)?))).collect()
 }
 
 #[cfg(test)]

@@ -53,7 +53,6 @@ pub struct Finding {
 
 impl Finding {
     /// New less old, as a share of old; infinite from nothing.
-    #[must_use]
     pub fn change(&self) -> f64 {
         let difference = self.new.mean - self.old.mean;
         if difference == 0.0 { 0.0 } else { difference / self.old.mean.abs() }
@@ -73,7 +72,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Whether anything became worse, or was lost.
-    #[must_use]
     pub fn is_regression(&self) -> bool {
         !self.lost.is_empty() || self.findings.iter().any(|finding| finding.verdict == Verdict::Worse)
     }
@@ -97,7 +95,6 @@ pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
 }
 
 /// Steps 1 to 3; `own` names a scenario's own metric.
-#[must_use]
 pub fn compare_runs<'a>(old: &[Run], new: &[Run], own: impl Fn(&str) -> Option<&'a str>) -> Comparison {
     let (before, after) = (values(old), values(new));
     let mut comparison = Comparison::default();

@@ -27,7 +27,6 @@ use std::path::{Path, PathBuf};
 pub use claims::Verdicts;
 pub use compare::{Comparison, Finding, Verdict, compare, compare_runs};
 pub(crate) use markdown::text;
-pub use saved::{Age, ages, save};
 
 use crate::error::LabError;
 use crate::scenario::Scenario;
@@ -122,13 +121,14 @@ fn figures(reports: &[Report<'_>]) -> csv::Result<Vec<u8>> {
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(COLUMNS)?;
     for Report { book, .. } in reports {
-        for (case, contender, workload, series) in book.all() {
+        for series in &book.series {
             let metrics: BTreeSet<&String> = series.found.iter().flat_map(|found| found.metrics.keys()).collect();
             for metric in metrics {
                 let Some(Summary { n, mean, deviation, least, median, most }) = series.summary(metric) else {
                     continue;
                 };
-                let names = [&book.scenario.name, &case.name, contender, workload, metric, Metric::named(metric).unit];
+                let (case, unit) = (&series.case.name, Metric::named(metric).unit);
+                let names = [&book.scenario.name, case, series.contender, series.workload, metric, unit];
                 let deviation = deviation.map_or(String::new(), |deviation| deviation.to_string());
                 let spread = [median, least, most].map(|figure| figure.to_string());
                 let numbers = [n.to_string(), mean.to_string(), deviation].into_iter().chain(spread);

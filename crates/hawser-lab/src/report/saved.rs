@@ -138,7 +138,7 @@ fn stale(root: &Path, commit: &str, counts: &[String]) -> Option<String> {
 }
 
 /// What git says, or why it refuses.
-fn git(at: &Path, arguments: &[&str]) -> Result<String, String> {
+pub(crate) fn git(at: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git").arg("-C").arg(at).args(arguments).output().map_err(|error| error.to_string())?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() { Ok(said(&output.stdout)) } else { Err(said(&output.stderr)) }

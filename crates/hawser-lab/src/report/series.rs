@@ -1,14 +1,14 @@
 //! Runs by series: what was found in each, and why nothing was.
 
-use std::collections::BTreeMap;
-
 use super::statistics::Summary;
 use crate::experiment::{Findings, Outcome, Run, SeriesKey};
 use crate::scenario::{Case, Scenario};
 
-/// A series' runs. Starts without any; borrowed from them.
-#[derive(Default)]
+/// A series and its runs. Starts without any; borrowed from the scenario and from them.
 pub struct Series<'a> {
+    pub case: &'a Case,
+    pub contender: &'a str,
+    pub workload: &'a str,
     pub found: Vec<&'a Findings>,
     /// Why they were not run.
     pub skipped: Vec<&'a str>,
@@ -50,8 +50,8 @@ pub struct Cell {
 /// A scenario's series. Made from its runs; borrowed from them.
 pub struct Book<'a> {
     pub scenario: &'a Scenario,
-    /// By case, contender, workload.
-    series: BTreeMap<[&'a str; 3], Series<'a>>,
+    /// In the scenario's order.
+    pub series: Vec<Series<'a>>,
     /// Series that the scenario does not have.
     pub strange: Vec<&'a SeriesKey>,
 }
@@ -59,15 +59,21 @@ pub struct Book<'a> {
 impl<'a> Book<'a> {
     /// Sorts runs into the scenario's series.
     pub fn new(scenario: &'a Scenario, runs: &'a [Run]) -> Self {
-        let mut series: BTreeMap<[&str; 3], Series<'a>> = BTreeMap::new();
+        let mut series: Vec<Series<'a>> = Vec::new();
         for case in &scenario.cases {
-            let of_case = pairs(case).map(|(contender, workload)| [case.name.as_str(), contender, workload]);
-            series.extend(of_case.map(|key| (key, Series::default())));
+            for contender in &case.contenders {
+                for workload in &case.workloads {
+                    series.push(Series { case, contender, workload, found: vec![], skipped: vec![], failed: vec![] });
+                }
+            }
         }
         let mut strange: Vec<&SeriesKey> = Vec::new();
         for run in runs {
             let SeriesKey { case, contender, workload, .. } = &run.series;
-            match (series.get_mut(&[case, contender, workload].map(String::as_str)), &run.outcome) {
+            let own = series
+                .iter_mut()
+                .find(|one| one.case.name == *case && one.contender == contender && one.workload == workload);
+            match (own, &run.outcome) {
                 (Some(series), Outcome::Found(findings)) => series.found.push(findings),
                 (Some(series), Outcome::Skipped(reason)) => series.skipped.push(reason),
                 (Some(series), Outcome::Failed(reason)) => series.failed.push(reason),
@@ -78,36 +84,32 @@ impl<'a> Book<'a> {
         Self { scenario, series, strange }
     }
 
-    /// None where the case does not have it.
-    pub fn get(&self, case: &str, contender: &str, workload: &str) -> Option<&Series<'a>> {
-        self.series.iter().find(|(key, _)| **key == [case, contender, workload]).map(|(_, series)| series)
-    }
-
-    /// Whose figures of a contender are meant in a case: those of the named workload, or of the first that has what is
-    /// asked, or of the first.
-    pub fn workload<'n>(
+    /// The series of a contender that is meant in a case: that of the named workload, or the first that has what is
+    /// asked, or the first. None where the case does not have it.
+    pub fn get(
         &self,
-        case: &'n Case,
+        case: &str,
         contender: &str,
-        named: Option<&'n str>,
+        workload: Option<&str>,
         has: impl Fn(&Findings) -> bool,
-    ) -> &'n str {
-        let series = |workload: &str| self.get(&case.name, contender, workload);
-        let gives = |workload: &&str| series(workload).is_some_and(|series| series.has(&has));
-        let mut all = case.workloads.iter().map(String::as_str);
-        let first = all.clone().next();
-        named.or_else(|| all.find(gives)).or(first).unwrap_or_default()
+    ) -> Option<&Series<'a>> {
+        let is_named = |one: &Series<'_>| workload.is_none_or(|name| name == one.workload);
+        let is_its = |one: &&Series<'_>| one.case.name == case && one.contender == contender && is_named(one);
+        let mut its = self.series.iter().filter(is_its);
+        let first = its.clone().next();
+        its.find(|one| one.has(&has)).or(first)
     }
 
     /// A contender's figure in a case, of the workload that is meant.
     pub fn cell(&self, case: &Case, contender: &str, workload: Option<&str>, metric: &str) -> Cell {
-        let workload = self.workload(case, contender, workload, |found| found.metrics.contains_key(metric));
-        let series = self.get(&case.name, contender, workload);
+        let series = self.get(&case.name, contender, workload, |found| found.metrics.contains_key(metric));
+        let first = case.workloads.first().map(String::as_str);
+        let workload = series.map(|one| one.workload).or(workload).or(first);
         let published = self.scenario.published.iter().find(|published| {
             published.case == case.name
                 && published.contender == contender
                 && published.metric == metric
-                && published.workload.as_ref().is_none_or(|name| name == workload)
+                && published.workload.as_deref().is_none_or(|name| workload == Some(name))
         });
         Cell {
             own: series.and_then(|series| series.summary(metric)),
@@ -118,24 +120,11 @@ impl<'a> Book<'a> {
 
     /// How much was run, in words.
     pub fn extent(&self) -> String {
-        let (mut series, mut found, mut failed) = (0, 0, 0);
-        for (.., of) in self.all() {
-            series += 1;
-            found += of.found.len();
-            failed += of.failed.len();
-        }
+        let sum = |count: fn(&Series<'_>) -> usize| self.series.iter().map(count).sum::<usize>();
+        let (found, failed) = (sum(|one| one.found.len()), sum(|one| one.failed.len()));
         let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        format!("{} cases, {series} series, {found} runs measured{failures}", self.scenario.cases.len())
-    }
-
-    /// Every series, in the scenario's order.
-    pub fn all(&self) -> impl Iterator<Item = (&'a Case, &'a str, &'a str, &Series<'a>)> {
-        let of_case = move |case: &'a Case| {
-            pairs(case).filter_map(move |(contender, workload)| {
-                Some((case, contender, workload, self.get(&case.name, contender, workload)?))
-            })
-        };
-        self.scenario.cases.iter().flat_map(of_case)
+        let (cases, series) = (self.scenario.cases.len(), self.series.len());
+        format!("{cases} cases, {series} series, {found} runs measured{failures}")
     }
 
     /// Cases by name, in that order; all of them where no name is given.
@@ -154,8 +143,11 @@ impl<'a> Book<'a> {
             scenario.workloads.iter().map(move |workload| (contender.label.as_str(), workload.name.as_str()))
         });
         let has_any = |&(contender, workload): &(&str, &str)| {
-            let mut series = cases.iter().filter_map(|case| self.get(&case.name, contender, workload));
-            series.any(|series| series.has(&has))
+            self.series.iter().any(|one| {
+                (one.contender, one.workload) == (contender, workload)
+                    && cases.iter().any(|case| case.name == one.case.name)
+                    && one.has(&has)
+            })
         };
         all.filter(has_any).collect()
     }
@@ -190,7 +182,7 @@ pub fn troubles<'a>(book: &Book<'a>) -> Vec<Trouble<'a>> {
         Some(trouble) => trouble.of.push(of),
         None => troubles.push(Trouble { what, contender, of: vec![of], reason }),
     };
-    for (case, contender, workload, Series { found, skipped, failed }) in book.all() {
+    for Series { case, contender, workload, found, skipped, failed } in &book.series {
         let name = if case.workloads.len() > 1 { format!("{} {workload}", case.name) } else { case.name.clone() };
         skipped.iter().for_each(|&reason| add("skipped", contender, name.clone(), reason));
         let share = format!("{name} ({} of {} runs)", failed.len(), found.len() + failed.len());
@@ -203,10 +195,6 @@ pub fn troubles<'a>(book: &Book<'a>) -> Vec<Trouble<'a>> {
         add("not in the scenario", contender, format!("{case} {workload}"), "the scenario was changed");
     }
     troubles
-}
-
-fn pairs(case: &Case) -> impl Iterator<Item = (&str, &str)> {
-    case.contenders.iter().flat_map(|contender| case.workloads.iter().map(move |w| (contender.as_str(), w.as_str())))
 }
 
 /// What a case's title says beyond its name.

@@ -7,6 +7,7 @@ use hawser_config::reading::{Fault, Faults, Table, boolean, quoted};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::figures::share_of_other;
 use super::link::{self, Says};
 use super::parse::Known;
 use super::refer::{Names, each};
@@ -73,8 +74,8 @@ fn handover(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Happenin
 }
 
 fn change(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Happening> {
-    let [up, down] = link::changes(table, known.traces).map(Box::new);
-    if [&up, &down].iter().any(|figures| figures.share_of_other.is_some()) {
+    let [up, down] = link::changes(table, known.traces);
+    if share_of_other(&up).or(share_of_other(&down)).is_some() {
         let fault = Fault::new("`rate`: what changes is no part of the other way");
         table.fault_at("do", fault.hint("write rate = \"5M\""));
     }

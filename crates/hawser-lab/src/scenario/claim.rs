@@ -113,10 +113,6 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Claim> {
     let beyond = table.get("beyond", |value| known.contenders.read(value));
     let workload = table.get("workload", |value| known.workloads.read(value));
     let each = known.workloads.chosen(table, "each").unwrap_or_default();
-    if workload.is_some() && !each.is_empty() {
-        let fault = Fault::new("`workload` beside `each`: of which?");
-        table.fault_at("workload", fault.hint("leave out one of them"));
-    }
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
     let bound = bound(table, !of.is_empty());
     let enough: Option<u32> = table.get("enough", |value| values::whole(value, 1));
@@ -125,13 +121,13 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known<'_>) -> Option<Claim> {
         table.fault_at("enough", Fault::new(format!("`enough`: {enough} is more than there are cases ({all})")));
     }
     let (median, every) = (table.is("median"), table.is("every"));
-    if median && enough.is_some() {
-        let fault = Fault::new("`median`: how many cases are enough of a median?");
-        table.fault_at("median", fault.hint("leave out `enough`"));
-    }
-    if every && median {
-        let fault = Fault::new("`every`: a median over cases has no runs of its own");
-        table.fault_at("every", fault.hint("leave out `median`"));
+    let clashes = [
+        (workload.is_some() && !each.is_empty(), "workload", "`workload` beside `each`: of which?", "one of them"),
+        (median && enough.is_some(), "median", "`median`: how many cases are enough of a median?", "`enough`"),
+        (every && median, "every", "`every`: a median over cases has no runs of its own", "`median`"),
+    ];
+    for (_, key, says, which) in clashes.into_iter().filter(|(is_one, ..)| *is_one) {
+        table.fault_at(key, Fault::new(says).hint(format!("leave out {which}")));
     }
     Some(Claim {
         says: says?.value,

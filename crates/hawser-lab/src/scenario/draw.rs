@@ -198,7 +198,7 @@ fn random_topologies(count: usize, seed: u64, most_mbps: f64) -> Vec<Topology> {
 /// A link of the simulator as one of a scenario.
 pub(crate) fn plan(name: &str, link: &LinkSpec) -> LinkPlan {
     let [up, down] = [&link.up, &link.down].map(direction);
-    LinkPlan { name: name.to_owned(), profile: None, up, down, medium: None, access: Access::turns(), metric: 0 }
+    LinkPlan { name: name.to_owned(), up, down, medium: None, access: Access::turns(), metric: 0 }
 }
 
 fn direction(way: &Way) -> Direction {

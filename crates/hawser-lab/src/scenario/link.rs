@@ -9,7 +9,7 @@ use hawser_config::reading::{self, Fault, Faults, Table, boolean, quoted, string
 use hawser_wire::{Access, Direction, Rate, Spread};
 use toml::de::DeValue;
 
-use super::figures::{DEFAULT_QUEUE, Figures};
+use super::figures::{self, DEFAULT_QUEUE, Figure, Figures};
 use super::recorded::{self, Sources};
 use super::refer::each;
 use super::{LinkPlan, values};
@@ -74,47 +74,40 @@ pub(super) fn says(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Says {
     }
 }
 
-/// Figures of the way from the client and of the way to it: of each its own, and where it has none those of both.
+/// Figures of the way from the client and of the way to it: those of both, and after them its own.
 pub(crate) fn changes(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> [Figures; 2] {
-    let both = figures(table, traces, &Figures::default());
+    let both = figures(table, traces);
     let wrong = |_: &DeValue<'_>| Fault::new("expected figures of one direction").hint("such as { rate = \"10M\" }");
     ["up", "down"].map(|key| {
-        let one = table.nested(key, wrong, |inner| figures(inner, traces, &both));
-        one.unwrap_or_else(|| both.clone())
+        let own = table.nested(key, wrong, |inner| figures(inner, traces));
+        [both.clone(), own.unwrap_or_default()].concat()
     })
 }
 
-/// What a table says, and where it says nothing what is under it.
-fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>, under: &Figures) -> Figures {
+fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
     let pace = table.get("rate", values::pace);
     let trace = recorded::read(table, traces);
     if pace.is_some() && table.has("trace") {
         let fault = Fault::new("`trace` beside `rate`: a trace says when packets go");
         table.fault_at("trace", fault.hint("leave one of them out"));
     }
-    let (rate, trace, share_of_other) = match pace {
-        Some((rate, share)) => (rate, trace, share),
-        None if trace.is_some() => (None, trace, None),
-        None => (under.rate, under.trace.clone(), under.share_of_other),
-    };
     let spread = |value: &DeValue<'_>| values::word(value, &SPREADS);
-    Figures {
-        rate,
-        trace,
-        share_of_other,
-        overhead: table.get("overhead", |value| values::whole(value, 0)).or(under.overhead),
-        queue: table.get("queue", values::queue).or(under.queue),
-        discipline: table.get("discipline", values::keyword).or(under.discipline),
-        delay: table.get("delay", values::duration).or(under.delay),
-        jitter: table.get("jitter", values::duration).or(under.jitter),
-        jitter_distribution: table.get("jitter-distribution", spread).or(under.jitter_distribution),
-        jitter_reorders: table.get("jitter-reorders", boolean).or(under.jitter_reorders),
-        loss: table.get("loss", values::loss).or(under.loss),
-        reorder: table.get("reorder", values::probability).or(under.reorder),
-        reorder_by: table.get("reorder-by", values::duration).or(under.reorder_by),
-        duplicate: table.get("duplicate", values::probability).or(under.duplicate),
-        corrupt: table.get("corrupt", values::probability).or(under.corrupt),
-    }
+    let said = [
+        pace.or(trace.map(Figure::Trace)),
+        table.get("overhead", |value| values::whole(value, 0)).map(Figure::Overhead),
+        table.get("queue", values::queue).map(Figure::Queue),
+        table.get("discipline", values::keyword).map(Figure::Discipline),
+        table.get("delay", values::duration).map(Figure::Delay),
+        table.get("jitter", values::duration).map(Figure::Jitter),
+        table.get("jitter-distribution", spread).map(Figure::JitterDistribution),
+        table.get("jitter-reorders", boolean).map(Figure::JitterReorders),
+        table.get("loss", values::loss).map(Figure::Loss),
+        table.get("reorder", values::probability).map(Figure::Reorder),
+        table.get("reorder-by", values::duration).map(Figure::ReorderBy),
+        table.get("duplicate", values::probability).map(Figure::Duplicate),
+        table.get("corrupt", values::probability).map(Figure::Corrupt),
+    ];
+    said.into_iter().flatten().collect()
 }
 
 fn profile(value: &DeValue<'_>) -> Result<&'static Profile, Fault> {
@@ -127,36 +120,27 @@ fn profile(value: &DeValue<'_>) -> Result<&'static Profile, Fault> {
     })
 }
 
-/// A part of what the other way carries on average.
-fn share(share: Option<f64>, other: &Direction) -> Option<Rate> {
-    let bits = other.mean_rate()?.bits_per_second() as f64;
-    share.map(|share| Rate::mbit(bits * share / MEGABIT))
-}
-
 /// Step 2.
 pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
     let profile = said.iter().rev().find_map(|says| says.profile);
-    let plain = Direction { queue: DEFAULT_QUEUE, ..Direction::default() };
-    let (mut up, mut down) = (plain.clone(), plain);
-    let mut shares = [None; 2];
-    for ways in profile.map(|profile| &profile.ways).into_iter().chain(said.iter().map(|says| &says.ways)) {
-        for ((figures, way), share) in ways.iter().zip([&mut up, &mut down]).zip(&mut shares) {
-            figures.apply(way);
-            if figures.has_pace() {
-                *share = figures.share_of_other;
-            }
-        }
-    }
-    up.rate = share(shares[0], &down).or(up.rate);
-    down.rate = share(shares[1], &up).or(down.rate);
+    let layers = || profile.map(|profile| &profile.ways).into_iter().chain(said.iter().map(|says| &says.ways));
+    let [(up, of_down), (down, of_up)] = [0, 1].map(|way| {
+        let figures: Figures = layers().flat_map(|ways| ways[way].clone()).collect();
+        let mut settled = Direction { queue: DEFAULT_QUEUE, ..Direction::default() };
+        figures::lay(&figures, &mut settled);
+        (settled, figures::share_of_other(&figures))
+    });
+    let rate = |share: Option<f64>, other: &Direction| {
+        let bits = other.mean_rate()?.bits_per_second() as f64;
+        share.map(|share| Rate::mbit(bits * share / MEGABIT))
+    };
     let access = profile.and_then(|profile| profile.access);
     // A medium of its own for both directions, where it shares none.
     let own = || access.map(|_| name.to_owned());
     LinkPlan {
         name: name.to_owned(),
-        profile: profile.map(|profile| profile.name.clone()),
-        up,
-        down,
+        up: Direction { rate: rate(of_down, &down).or(up.rate), ..up.clone() },
+        down: Direction { rate: rate(of_up, &up).or(down.rate), ..down },
         medium: said.iter().rev().find_map(|says| says.medium.clone()).or_else(own),
         access: access.unwrap_or(Access::turns()),
         metric: said.iter().rev().find_map(|says| says.metric).unwrap_or(0),
@@ -173,11 +157,20 @@ mod tests {
     fn every_profile_has_a_rate_a_queue_and_a_source_and_a_name_of_its_own() {
         for profile in profiles() {
             for way in &profile.ways {
-                assert!(way.rate.is_some() && way.queue.is_some() && way.delay.is_some(), "{profile:?}");
-                if let Some(Loss::Bursts(bursts)) = way.loss {
-                    let share = bursts.to_bad.get() / (bursts.to_bad.get() + bursts.to_good.get());
-                    assert!((share - 0.0099).abs() < 0.0001, "a hundredth is lost: {share}");
+                let mut has = [false; 3];
+                for figure in way {
+                    match figure {
+                        Figure::Rate(_) => has[0] = true,
+                        Figure::Queue(_) => has[1] = true,
+                        Figure::Delay(_) => has[2] = true,
+                        Figure::Loss(Loss::Bursts(bursts)) => {
+                            let share = bursts.to_bad.get() / (bursts.to_bad.get() + bursts.to_good.get());
+                            assert!((share - 0.0099).abs() < 0.0001, "a hundredth is lost: {share}");
+                        }
+                        _ => {}
+                    }
                 }
+                assert_eq!(has, [true; 3], "{profile:?}");
             }
             assert!(profile.about.contains('('), "{profile:?}");
             assert_eq!(profiles().iter().filter(|other| other.name == profile.name).count(), 1, "{profile:?}");

@@ -24,7 +24,7 @@ mod show;
 pub(crate) mod values;
 
 pub use claim::{Bound, Claim};
-pub use figures::{Discipline, Figures};
+pub use figures::{Discipline, Figure, Figures};
 pub use find::{FileError, all, find};
 pub use link::{Profile, profiles};
 pub use show::{Column, Plot, PlotKind, Published, Repeat, Table};
@@ -91,10 +91,6 @@ pub struct Network {
     pub routers: bool,
     /// Who carries the links' packets.
     pub backend: Backend,
-    /// At least one.
-    pub links: Vec<LinkPlan>,
-    /// Hosts of their own beside the client, each with one link to the server's end; no contender knows of them.
-    pub bystanders: Vec<LinkPlan>,
 }
 
 keyword! {
@@ -112,8 +108,6 @@ keyword! {
 pub struct LinkPlan {
     /// Its name, and that of the client's interface: at most 12 characters.
     pub name: String,
-    /// The profile it was taken from, for the report.
-    pub profile: Option<String>,
     /// From the client.
     pub up: Direction,
     /// To the client.
@@ -185,9 +179,9 @@ pub enum Happening {
     /// Other figures, from now on. What they leave out stays as it is in that moment.
     Change {
         /// From the client.
-        up: Box<Figures>,
+        up: Figures,
         /// To the client.
-        down: Box<Figures>,
+        down: Figures,
     },
     /// This link goes down; the named one comes up in the same moment.
     Handover {
@@ -219,9 +213,10 @@ pub struct Case {
     pub name: String,
     /// A line.
     pub title: String,
-    /// Links with what this case changes in them. Those down at first stand in `absent`.
+    /// At least one, with what this case changes in it. Those down at first stand in `absent`.
     pub links: Vec<LinkPlan>,
-    /// Hosts beside the client, with what this case changes in their links.
+    /// Hosts of their own beside the client, each with one link to the server's end, with what this case changes in it;
+    /// no contender knows of them.
     pub bystanders: Vec<LinkPlan>,
     /// Links that are down until a handover or restore brings them.
     pub absent: Vec<String>,

@@ -11,13 +11,13 @@ use std::time::Duration;
 use hawser_config::ConfigError;
 use hawser_config::reading::{self, Fault, Faults, Table, boolean};
 use hawser_wire::Backend;
-use toml::de::{DeTable, DeValue};
+use serde::Deserialize as _;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::link::{self, Says, Traces};
 use super::refer::{Names, each, section};
-use super::{
-    ContenderPlan, Event, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, show, values,
-};
+use super::{ContenderPlan, Event, Family, Network, Scenario, WorkloadPlan, cases, claim, draw, show, values};
 use crate::{contender, probe, scion_bench, shila, workload};
 
 /// How long a workload runs, where its section does not say.
@@ -27,12 +27,10 @@ const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", B
 const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
 
-/// Everything that names refer to. Grows while the file is read; one owner.
+/// Everything that names refer to. Starts empty, and grows while the file is read; one owner.
 pub(super) struct Known<'s> {
     /// Where recordings are found.
     pub traces: Traces<'s>,
-    /// The file without places: options are handed on as they are.
-    plain: toml::Table,
     pub links: Names,
     pub bystanders: Names,
     /// Both.
@@ -51,7 +49,14 @@ pub(super) struct Known<'s> {
     pub cases: Names,
 }
 
-impl Known<'_> {
+impl<'s> Known<'s> {
+    fn new(traces: Traces<'s>) -> Self {
+        let [links, bystanders, wires, contenders, workloads, events, cases] =
+            ["link", "bystander", "link", "contender", "workload", "event", "case"].map(Names::new);
+        let (said, nat, over, happening) = (Vec::new(), false, Vec::new(), Vec::new());
+        Self { traces, links, bystanders, wires, said, nat, contenders, over, workloads, events, happening, cases }
+    }
+
     /// Contenders of which none is of another link alone.
     pub fn contenders_over(&self, links: &[String]) -> Vec<String> {
         let is_elsewhere = |label: &String| {
@@ -65,70 +70,55 @@ impl Known<'_> {
 /// Steps 1 to 4.
 pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenario, Vec<ConfigError>> {
     let mut faults = Faults::new(file, text);
-    let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
-    let tree = tree.get_ref();
-    let mut known = Known {
-        traces,
-        plain: text.parse().unwrap_or_default(),
-        links: Names::new("link"),
-        bystanders: Names::new("bystander"),
-        wires: Names::new("link"),
-        said: Vec::new(),
-        nat: false,
-        contenders: Names::new("contender"),
-        over: Vec::new(),
-        workloads: Names::new("workload"),
-        events: Names::new("event"),
-        happening: Vec::new(),
-        cases: Names::new("case"),
+    let scenario = reading::tree(text, &mut faults).and_then(|tree| read(text, tree.get_ref(), traces, &mut faults));
+    scenario.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_sorted())
+}
+
+/// Steps 2 to 4. None only where there is a fault.
+fn read(text: &str, tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Option<Scenario> {
+    let mut known = Known::new(traces);
+    let ([name, group, title, source, finding], counts) = head(tree, faults);
+    let draw = draw::read(tree, traces, faults);
+    let network = network(tree, &mut known, faults);
+    let contenders = contenders(tree, &mut known, faults);
+    let workloads = workloads(tree, &mut known, faults);
+    known.happening = cases::events(tree, &mut known, faults);
+    let (drawn, cases) = match draw {
+        Some(draw) => (Some(draw.told.clone()), draw::cases(draw, tree, &mut known, faults)),
+        None => (None, cases::read(tree, &mut known, faults)),
     };
-    let ([name, group, title, source, finding], counts) = head(tree, &mut faults);
-    let draw = draw::read(tree, traces, &mut faults);
-    let drawn = draw.as_ref().map(|draw| draw.told.clone());
-    let network = network(tree, &mut known, &mut faults);
-    let contenders = contenders(tree, &mut known, &mut faults);
-    let workloads = workloads(tree, &mut known, &mut faults);
-    known.happening = cases::events(tree, &mut known, &mut faults);
-    let cases = match draw {
-        Some(draw) => draw::cases(draw, tree, &mut known, &mut faults),
-        None => cases::read(tree, &mut known, &mut faults),
-    };
-    let repeat = show::repeat(tree, &mut faults);
-    let published = show::published(tree, &known, &mut faults);
-    let claims = claim::read(tree, &known, &mut faults);
-    let (tables, plots) = show::read(tree, &known, &published, &mut faults);
+    let published = show::published(tree, &known, faults);
+    let (tables, plots) = show::read(tree, &known, &published, faults);
     let (traces, generated) = traces.used();
-    match network {
-        Some(network) if faults.is_empty() => Ok(Scenario {
-            group: if group.is_empty() { name.clone() } else { group },
-            title: if title.is_empty() { name.clone() } else { title },
-            name,
-            finding: finding.trim().to_owned(),
-            source,
-            network,
-            contenders,
-            workloads,
-            events: known.happening,
-            cases,
-            repeat,
-            published,
-            claims,
-            tables,
-            plots,
-            counts,
-            text: text.to_owned(),
-            traces,
-            generated,
-            drawn,
-        }),
-        _ => Err(faults.into_sorted()),
-    }
+    Some(Scenario {
+        name,
+        group,
+        title,
+        finding,
+        source,
+        contenders,
+        workloads,
+        cases,
+        repeat: show::repeat(tree, faults),
+        published,
+        claims: claim::read(tree, &known, faults),
+        tables,
+        plots,
+        events: known.happening,
+        network: network?,
+        counts,
+        text: text.to_owned(),
+        traces,
+        generated,
+        drawn,
+    })
 }
 
 /// Step 2: name, group, title, source, finding; what counts.
 fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String>) {
     let mut table = Table::new("the scenario".to_owned(), tree, 0..0, faults);
     let name = table.required("name", "name = \"two-links\"", values::slug);
+    let name = name.map(|name| name.value).unwrap_or_default();
     let group = table.get("group", values::slug);
     let [title, source, finding] = ["title", "source", "finding"].map(|key| table.get(key, values::text));
     let counts = table.list("counts", values::text).unwrap_or_default();
@@ -136,8 +126,9 @@ fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String
         table.optional(section, |_| Ok(()));
     }
     table.finish();
-    let name = name.map(|name| name.value);
-    ([name, group, title, source, finding].map(Option::unwrap_or_default), reading::values(counts))
+    let or_name = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| name.clone());
+    let (source, finding) = (source.unwrap_or_default(), finding.unwrap_or_default().trim().to_owned());
+    ([name.clone(), or_name(group), or_name(title), source, finding], reading::values(counts))
 }
 
 fn network(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Option<Network> {
@@ -162,39 +153,36 @@ fn network(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -
         table.optional(key, |_| Ok(()));
     }
     table.finish();
-    let plans = links(raw, "link", known, faults);
-    let bystanders = links(raw, "bystander", known, faults);
-    if plans.is_empty() && !raw.contains_key("link") {
+    links(raw, "link", known, faults);
+    links(raw, "bystander", known, faults);
+    if !raw.contains_key("link") {
         faults.add(span, Fault::new("the network has no link").hint("add [[network.link]] with a name and a rate"));
     }
-    Some(Network { inner, outer, lan, server_links, nat, routers, backend, links: plans, bystanders })
+    Some(Network { inner, outer, lan, server_links, nat, routers, backend })
 }
 
 /// Links, or bystanders' links, which have no metric.
-fn links(raw: &DeTable<'_>, key: &str, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<LinkPlan> {
-    let title = format!("network.{key}");
-    each(raw, key, &title, faults, |table| {
+fn links(raw: &DeTable<'_>, key: &str, known: &mut Known<'_>, faults: &mut Faults<'_>) {
+    each(raw, key, &format!("network.{key}"), faults, |table| {
         let name = table.required("name", "name = \"wifi\"", values::link_name);
         let name = known.wires.claim(table, name);
         let said = link::says(table, known.traces);
-        let plan = link::settle(&name?, &[&said]);
-        known.said.push(said);
         let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
-        names.add(&plan.name);
-        Some(plan)
-    })
+        names.add(&name?);
+        known.said.push(said);
+        Some(())
+    });
 }
 
 fn contenders(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<ContenderPlan> {
     // On a stage, then of those that bring a network of their own.
     let own = [scion_bench::CONTENDER, shila::CONTENDER, probe::SHIM];
     let kinds: Vec<&str> = contender::kinds().map(|(kind, _)| *kind).chain(own).collect();
-    let mut index = 0..;
     let plans = each(tree, "contender", "contender", faults, |table| {
         let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &kinds));
         let label = table.optional("label", values::name).or_else(|| kind.clone());
         let label = known.contenders.claim(table, label);
-        let options = options(table, &known.plain, "contender", index.next()?);
+        let options = options(table);
         let (kind, label) = (kind?.value, label?);
         let link = options.get("link").and_then(toml::Value::as_str);
         known.over.extend(link.map(|link| (label.clone(), link.to_owned())));
@@ -207,13 +195,12 @@ fn contenders(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>
 fn workloads(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
     let own = scion_bench::WORKLOADS.into_iter().chain([shila::WORKLOAD]).chain(probe::kinds());
     let kinds: Vec<&str> = workload::KINDS.into_iter().chain(own).collect();
-    let mut index = 0..;
     let plans = each(tree, "workload", "workload", faults, |table| {
         let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &kinds));
         let name = table.optional("name", values::name).or_else(|| kind.clone());
         let name = known.workloads.claim(table, name);
         let duration = table.get("duration", values::some_time).unwrap_or(DEFAULT_DURATION);
-        let options = options(table, &known.plain, "workload", index.next()?);
+        let options = options(table);
         Some(WorkloadPlan { kind: kind?.value, name: name?, duration, options })
     });
     demand(tree, "workload", "kind = \"bulk\"", faults);
@@ -221,13 +208,13 @@ fn workloads(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>)
 }
 
 /// Options of a contender or workload, which reads them itself.
-fn options(table: &mut Table<'_, '_, '_>, plain: &toml::Table, key: &str, index: usize) -> toml::Table {
-    table.optional("options", |value| match value {
-        DeValue::Table(_) => Ok(()),
-        _ => Err(Fault::new("expected a table").hint("such as { direction = \"down\" }")),
-    });
-    let entry = plain.get(key).and_then(|list| list.get(index)).and_then(|entry| entry.get("options"));
-    entry.and_then(toml::Value::as_table).cloned().unwrap_or_default()
+fn options(table: &mut Table<'_, '_, '_>) -> toml::Table {
+    let read = |value: &DeValue<'_>| {
+        let given = value.is_table().then(|| ValueDeserializer::from(Spanned::new(0..0, value.clone())));
+        let options = given.and_then(|given| toml::Table::deserialize(given).ok());
+        options.ok_or_else(|| Fault::new("expected a table").hint("such as { direction = \"down\" }"))
+    };
+    table.get("options", read).unwrap_or_default()
 }
 
 fn demand(tree: &DeTable<'_>, key: &str, example: &str, faults: &mut Faults<'_>) {

@@ -7,6 +7,8 @@ use hawser_config::reading::{Fault, Read, did_you_mean, integer, quoted, string,
 use hawser_wire::{GilbertElliott, Loss, Probability, QueueDepth, Rate};
 use toml::de::{DeTable, DeValue};
 
+use super::figures::Figure;
+
 /// The longest link name, in characters: interfaces have 15, and tunnels append to it.
 pub(super) const LINK_NAME_MAX: usize = 12;
 /// The longest of other names, in characters: a label of tables, not prose.
@@ -52,12 +54,12 @@ pub(crate) fn rate(value: &DeValue<'_>) -> Read<Rate> {
 }
 
 /// How fast a way is: a rate, or a part of what the other one carries on average, `"20% of the other way"`.
-pub(super) fn pace(value: &DeValue<'_>) -> Read<(Option<Rate>, Option<f64>)> {
+pub(super) fn pace(value: &DeValue<'_>) -> Read<Figure> {
     let of_other = |text: &str| amount(text.strip_suffix(OF_OTHER)?.trim_end(), &[("%", 1.0)]);
     match value.as_str().and_then(of_other) {
-        Some(percent) if percent > 0.0 => Ok((None, Some(percent / 100.0))),
+        Some(percent) if percent > 0.0 => Ok(Figure::ShareOfOther(percent / 100.0)),
         Some(_) => Err(Fault::new("is no rate at all").hint("a share above zero, such as \"20% of the other way\"")),
-        None => rate(value).map(|rate| (Some(rate), None)),
+        None => rate(value).map(Figure::Rate),
     }
 }
 

@@ -17,20 +17,20 @@ use hawser_wire::Namespace;
 
 use super::ground::Ground;
 use super::plan::Way;
-use super::{LabError, programs};
+use super::run::say;
 use crate::cleanup::Folder;
-use crate::localnet::{Host, dispatcher_settings};
+use crate::error::LabError;
+use crate::localnet::{CLASSIC, Host, SERVICES, dispatcher_settings};
 use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, any_of, parsed};
 use crate::process::Process;
 use crate::text::told;
-use crate::wait::until;
+use crate::wait::{listens, until};
 
+/// What a dispatcher's program is called: of v0.11.0 with a Unix socket, of v0.15.1 without.
+const DISPATCHER: &str = "dispatcher";
 /// How long a helper may take to listen, and how often we look.
 const PATIENCE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(10);
-/// The kernel's UDP sockets, and which field of a line has address and port, in hex. Source: proc_pid_net(5).
-const TABLES: [&str; 2] = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"];
-const LOCAL: usize = 1;
 
 /// What runs beside the ends. Ends on drop; one owner.
 #[derive(Debug, Default)]
@@ -54,8 +54,8 @@ impl Helpers {
     ) -> Result<Self, LabError> {
         match way {
             Way::Straight => Ok(Self::default()),
-            Way::Dispatcher => Self::dispatchers(ground, &programs::dispatcher(cache, way)?, folder),
-            Way::Shim => Self::shim(ground, &programs::dispatcher(cache, way)?, folder),
+            Way::Dispatcher => Self::dispatchers(ground, &CLASSIC.build(cache, &say)?.join(DISPATCHER), folder),
+            Way::Shim => Self::shim(ground, &SERVICES.build(cache, &say)?.join(DISPATCHER), folder),
             Way::Bypass => {
                 let bypass = Attached::attach(&ground.receiver.namespace, ground.interfaces[1], ports)?;
                 Ok(Self { _bypass: Some(bypass), ..Self::default() })
@@ -81,7 +81,7 @@ impl Helpers {
         let any = any_of(ground.receiver.address);
         let settings = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
         let receiver = dispatcher("shim", namespace, program, &settings, folder)?;
-        wait(&receiver, "it does not listen", || listens(namespace))?;
+        wait(&receiver, "it does not listen", || listens(namespace, "udp", END_HOST_PORT))?;
         Ok(Self { processes: [None, Some(receiver)], ..Self::default() })
     }
 
@@ -133,14 +133,6 @@ fn wait(process: &Process, fault: &str, is_there: impl Fn() -> Result<bool, LabE
     until(PATIENCE, GLANCE, || Ok(is_there()?.then_some(())))?.ok_or_else(|| process.fault(fault))
 }
 
-/// Whether somebody listens on the dispatchers' port; at every address that is a socket of IPv6.
-fn listens(namespace: &Namespace) -> Result<bool, LabError> {
-    let port = format!(":{END_HOST_PORT:04X}");
-    let read = || TABLES.iter().map(fs::read_to_string).collect::<Result<String, _>>();
-    let text = namespace.run(read)?.map_err(|error| LabError::system("read the UDP sockets", error))?;
-    Ok(text.lines().filter_map(|line| line.split_whitespace().nth(LOCAL)).any(|local| local.ends_with(&port)))
-}
-
 /// The XDP program on the receiver's interface. Detached on drop.
 #[derive(Debug)]
 struct Attached {
@@ -160,7 +152,7 @@ impl Attached {
             bypass.attach(interface, Wanted::Generic, false).map(drop)
         };
         let done = Self { namespace: namespace.clone(), interface };
-        namespace.run(attach)?.map_err(|error| refused("attach the bypass", &error))?;
+        namespace.run(attach)?.map_err(|error| LabError::refused("attach the bypass", told(&error)))?;
         Ok(done)
     }
 }
@@ -169,12 +161,9 @@ impl Drop for Attached {
     fn drop(&mut self) {
         let names = [self.interface.to_owned()];
         let detached = self.namespace.run(move || xdp::detach(&names));
-        if let Err(error) = detached.map_err(LabError::from).and_then(|done| done.map_err(|e| refused("detach", &e))) {
+        let failed = |error: XdpError| LabError::refused("detach", told(&error));
+        if let Err(error) = detached.map_err(LabError::from).and_then(|done| done.map_err(failed)) {
             tracing::warn!(%error, "the bypass was left");
         }
     }
-}
-
-fn refused(action: &str, error: &XdpError) -> LabError {
-    LabError::Refused { action: action.to_owned(), said: told(error) }
 }

@@ -2,12 +2,12 @@
 //!
 //! 1. The scenarios of the group `scion` say what is run; [`experiment::run`](crate::experiment::run()) says
 //!    when, and keeps what came of it, as for every other scenario of the lab.
-//! 2. [`Bench::run`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on
+//! 2. An [`executor`] does each run. A [`Candidate`] says which programs send and receive, and what hands packets on
 //!    between them; a [`Plan`] says what is sent, and where.
-//! 3. `programs` builds the programs over snet with Go; Hawser's own ends are this executable ([`end`]).
+//! 3. Go builds the programs over snet; Hawser's own ends are this executable ([`end`]).
 //! 4. `ground`: two hosts in namespaces. `helpers`: dispatchers, the program that bypasses them, portals.
 //!    `worker`: an end's process, and the file that is sent.
-//! 5. `run`: the receiver, the sender, what each counted and what it cost.
+//! 5. `run`: the programs, the receiver, the sender, what each counted and what it cost.
 //! 6. [`finish`]: the lab's report, also as one text, and one connection in short ([`Brief`]), from what was kept.
 
 pub mod end;
@@ -15,14 +15,13 @@ pub(crate) mod figures;
 mod ground;
 mod helpers;
 pub(crate) mod plan;
-mod programs;
 mod run;
 pub(crate) mod worker;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -31,6 +30,7 @@ use plan::{Candidate, Load, Plan};
 
 use crate::contender::Programs;
 use crate::error::LabError;
+use crate::experiment::Execute;
 use crate::report::results::{self, Results};
 use crate::report::series::Book;
 use crate::report::{self, Written};
@@ -52,29 +52,26 @@ const CASE: &str = "1";
 
 /// Executes runs of the bench's scenarios. Starts without any program built; one run at a time, or they measure each
 /// other.
-pub(crate) struct Bench {
-    hawser: PathBuf,
-    /// Of what Go builds.
-    cache: PathBuf,
+struct Bench {
+    programs: Programs,
     /// Comes up once.
     network: OnceCell<Network>,
 }
 
-impl Bench {
-    /// For a scenario, each of whose contenders and workloads must mean something.
-    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
-        let candidates = scenario.contenders.iter().map(Candidate::of).collect::<Result<Vec<_>, _>>()?;
-        for workload in &scenario.workloads {
-            let plan = Plan::of(workload)?;
-            let lost = candidates.iter().find(|candidate| !candidate.carries(plan.load));
-            if let Some(Candidate { label, .. }) = lost {
-                let other = if matches!(plan.load, Load::File { .. }) { "packets" } else { "files" };
-                let fault = format!("the candidate {label} carries {other} alone");
-                return Err(LabError::refused(format!("plan workload {}", workload.name), fault));
-            }
+/// What executes a scenario's runs, each of whose contenders and workloads must mean something.
+pub(crate) fn executor(scenario: &Scenario, programs: &Programs) -> Result<Execute<'static>, LabError> {
+    let candidates = scenario.contenders.iter().map(Candidate::of).collect::<Result<Vec<_>, _>>()?;
+    for workload in &scenario.workloads {
+        let plan = Plan::of(workload)?;
+        let lost = candidates.iter().find(|candidate| !candidate.carries(plan.load));
+        if let Some(Candidate { label, .. }) = lost {
+            let other = if matches!(plan.load, Load::File { .. }) { "packets" } else { "files" };
+            let fault = format!("the candidate {label} carries {other} alone");
+            return Err(LabError::refused(format!("plan workload {}", workload.name), fault));
         }
-        Ok(Self { hawser: programs.hawser.clone(), cache: programs.cache.clone(), network: OnceCell::new() })
     }
+    let bench = Bench { programs: programs.clone(), network: OnceCell::new() };
+    Ok(Box::new(move |planned| bench.run(planned)))
 }
 
 /// What is in a cell, made where it is not.
@@ -83,11 +80,6 @@ pub(crate) fn once<T>(cell: &OnceCell<T>, make: fn() -> Result<T, LabError>) -> 
         Some(made) => Ok(made),
         None => make().map(|made| cell.get_or_init(|| made)),
     }
-}
-
-/// Whether a scenario is the bench's: its contenders are SCION end hosts.
-pub(crate) fn is_ours(scenario: &Scenario) -> bool {
-    scenario.contenders.iter().any(|contender| contender.kind == CONTENDER)
 }
 
 /// A candidate's figures for one connection within an AS: a part of the last line of `--json`. Plain data.
@@ -123,7 +115,7 @@ fn brief(results: &[Results]) -> BTreeMap<String, Brief> {
         let Results { scenario, runs, .. } = results.iter().find(|of| of.scenario.name == name)?;
         let book = Book::new(scenario, runs);
         let brief = |ContenderPlan { label, .. }: &ContenderPlan| {
-            let series = book.get(CASE, label, WORKLOAD)?;
+            let series = book.get(CASE, label, Some(WORKLOAD), |_| true)?;
             let median = |metric: &str| series.summary(metric).map(|summary| summary.median);
             let brief = Brief {
                 mbps: median("goodput_mbps")?,

@@ -6,7 +6,7 @@
 //!    lost, short runs find how fast that is. Then the run that counts.
 //! 3. A file: what arrived must be what was sent, by its hash.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -17,13 +17,41 @@ use super::ground::{Ground, Network};
 use super::helpers::Helpers;
 use super::plan::{Candidate, Code, Load, Pace, Place, Plan, Way};
 use super::worker::{MemoryFile, OWN, Worker};
-use super::{Bench, LabError, once, programs};
+use super::{Bench, LabError, once};
 use crate::cleanup::Folder;
+use crate::contender::Programs;
 use crate::experiment::{Findings, Planned};
+use crate::go::GoModule;
 use crate::localnet::DISPATCHED;
 use crate::options::case_count;
 use crate::text::hex;
 
+/// A module: the files of its own folder, and those that both have.
+macro_rules! module {
+    ($name:literal, $folder:literal) => {
+        GoModule {
+            name: $name,
+            files: &[
+                ("go.mod", include_str!(concat!("../../scion-baselines/", $folder, "/go.mod"))),
+                ("go.sum", include_str!(concat!("../../scion-baselines/", $folder, "/go.sum"))),
+                ("network.go", include_str!(concat!("../../scion-baselines/", $folder, "/network.go"))),
+                ("main.go", include_str!("../../scion-baselines/program/main.go")),
+                ("order.go", include_str!("../../scion-baselines/program/order.go")),
+                ("blast.go", include_str!("../../scion-baselines/program/blast.go")),
+                ("queues.go", include_str!("../../scion-baselines/program/queues.go")),
+                ("file.go", include_str!("../../scion-baselines/program/file.go")),
+            ],
+            packages: &["."],
+        }
+    };
+}
+
+/// Over snet of v0.15.1.
+const SNET: GoModule = module!("scion-snet", "snet");
+/// Over snet of v0.11.0, the last that speaks to a dispatcher.
+const CLASSIC: GoModule = module!("scion-snet-classic", "classic");
+/// What either's program is called: the last part of its module's name.
+const PROGRAM: &str = "baseline";
 /// How long packets may wait in buffers after the last was sent.
 const DRAIN: Duration = Duration::from_millis(300);
 /// How long a run as fast as it goes lasts, to know what a share of it is.
@@ -41,7 +69,8 @@ const RECEIVER: usize = 1;
 
 /// Everything of a run but what is sent. One owner.
 struct Scene<'b> {
-    bench: &'b Bench,
+    /// This executable.
+    hawser: &'b Path,
     candidate: Candidate,
     connections: u16,
     /// The sender's and the receiver's; none where that is this executable.
@@ -54,7 +83,7 @@ struct Scene<'b> {
 
 impl Bench {
     /// Steps 1 to 3.
-    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
         let series = planned.series;
         let (candidate, plan) = (Candidate::of(series.contender)?, Plan::of(&series.workload)?);
         let connections = case_count(series.case.x, "connections", MOST_CONNECTIONS)?;
@@ -75,11 +104,12 @@ impl Bench {
 
     /// Step 1.
     fn scene(&self, candidate: Candidate, plan: Plan, connections: u16) -> Result<Scene<'_>, LabError> {
-        let programs = [programs::end(&self.cache, candidate.sender)?, programs::end(&self.cache, candidate.receiver)?];
+        let Programs { hawser, cache } = &self.programs;
+        let programs = [program(cache, candidate.sender)?, program(cache, candidate.receiver)?];
         let folder = Folder::new()?;
         let network = || once(&self.network, Network::up);
         let (helpers, ground) = if candidate.sender == Code::Session {
-            Helpers::portals(&self.hawser, &network()?.ground(plan.place), connections)?
+            Helpers::portals(hawser, &network()?.ground(plan.place), connections)?
         } else {
             let ground = match plan.place {
                 Place::Within => Ground::within()?,
@@ -87,10 +117,26 @@ impl Bench {
             };
             let first = ground.receiver_end(candidate.way).host.port();
             let ports = first..first + connections;
-            (Helpers::start(candidate.way, &ground, ports, &self.cache, &folder)?, ground)
+            (Helpers::start(candidate.way, &ground, ports, cache, &folder)?, ground)
         };
-        Ok(Scene { bench: self, candidate, connections, programs, helpers, ground, folder })
+        Ok(Scene { hawser, candidate, connections, programs, helpers, ground, folder })
     }
+}
+
+/// The program that sends and receives, kept in a cache; none where that is this executable.
+fn program(cache: &Path, code: Code) -> Result<Option<PathBuf>, LabError> {
+    let module = match code {
+        Code::Classic => CLASSIC,
+        Code::Snet | Code::SnetQueues => SNET,
+        Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => return Ok(None),
+    };
+    module.build(cache, &say).map(|folder| Some(folder.join(PROGRAM)))
+}
+
+/// Tells what takes long.
+pub(super) fn say(line: &str) {
+    tracing::info!("{line}");
+    eprintln!("{line}");
 }
 
 impl Scene<'_> {
@@ -138,7 +184,7 @@ impl Scene<'_> {
 
     /// Starts the sender or the receiver, told the same words whether it is theirs or ours.
     fn start(&self, end: usize, task: &str, more: &[String]) -> Result<Worker, LabError> {
-        let Self { bench, candidate, programs, ground, .. } = self;
+        let Self { candidate, programs, ground, .. } = self;
         let (theirs, receiver) = (programs[end].as_deref(), ground.receiver_end(candidate.way));
         let (local, remote) = if end == SENDER { (ground.sender_end(), Some(receiver)) } else { (receiver, None) };
         let mut words: Vec<String> = if theirs.is_some() { Vec::new() } else { OWN.map(str::to_owned).to_vec() };
@@ -160,7 +206,7 @@ impl Scene<'_> {
         }
         words.extend_from_slice(more);
         let host = [&ground.sender, &ground.receiver][end];
-        let program = theirs.unwrap_or(&bench.hawser);
+        let program = theirs.unwrap_or(self.hawser);
         Worker::start(ENDS[end], &host.namespace, program, &words, &self.folder)
     }
 }

@@ -73,13 +73,10 @@ impl Worker {
     /// Waits until it is done, which takes this long at most, and gives what it counted.
     pub fn finish(mut self, time: Duration) -> Result<Count, LabError> {
         let said = self.line(PATIENCE + time)?;
-        let count: Count =
-            serde_json::from_str(&said).map_err(|error| self.process.fault(format!("it said {said:?}: {error}")))?;
-        match until(GRACE, GLANCE, || self.process.ended())? {
-            Some(status) if status.success() => Ok(count),
-            Some(status) => Err(self.process.fault(format!("it ended with {status}"))),
-            None => Err(self.process.fault("it does not end")),
-        }
+        let wrong = |error| self.process.fault(format!("it said {said:?}: {error}"));
+        let count = serde_json::from_str(&said).map_err(wrong)?;
+        self.process.finish(GRACE)?;
+        Ok(count)
     }
 
     fn line(&mut self, patience: Duration) -> Result<String, LabError> {

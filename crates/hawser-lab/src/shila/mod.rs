@@ -2,7 +2,7 @@
 //! paths costs, how QUIC compares, and what the ordinary internet beside adds.
 //!
 //! 1. The scenarios of the group `shila` say what is run; [`experiment::run`](crate::experiment::run()) says when.
-//! 2. [`Bench::run`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
+//! 2. An [`executor`] does each run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
 //!    run, and a file goes from client to server.
 //! 3. It counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against
 //!    the best ones.
@@ -10,7 +10,7 @@
 mod choice;
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -21,10 +21,9 @@ use hawser_wire::{Direction, EmulatedLink, Way};
 
 use choice::Choice;
 
-use crate::cleanup;
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Findings, Planned};
+use crate::experiment::{Execute, Findings, Planned};
 use crate::localnet::{Host, Localnet};
 use crate::options::{Options, case_count};
 use crate::portals::{Portals, REMOTE_TUN, Site, link_section, parsed};
@@ -72,13 +71,6 @@ enum Candidate {
     Internet,
 }
 
-/// Executes runs of the scenarios. Starts without a network; one run at a time, or they measure each other.
-pub struct Bench {
-    hawser: PathBuf,
-    /// Comes up once.
-    ground: OnceCell<Ground>,
-}
-
 /// The network, for all runs. Starts whole; removed on drop.
 struct Ground {
     // The link goes before the namespaces it lies in.
@@ -90,43 +82,14 @@ struct Ground {
     paths: Vec<ScionPath>,
 }
 
-impl Bench {
-    /// For a scenario, each of whose contenders, workloads and cases must mean something.
-    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
-        scenario.contenders.iter().try_for_each(|contender| Candidate::of(contender).map(drop))?;
-        scenario.workloads.iter().try_for_each(|workload| bytes(workload).map(drop))?;
-        scenario.cases.iter().try_for_each(|case| paths(case).map(drop))?;
-        Ok(Self { hawser: programs.hawser.clone(), ground: OnceCell::new() })
-    }
-
-    /// The run.
-    pub(crate) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
-        let series = planned.series;
-        let (candidate, bytes) = (Candidate::of(series.contender)?, bytes(&series.workload)?);
-        let (hawser, count) = (&self.hawser, paths(series.case)?);
-        let ground = once(&self.ground, Ground::up)?;
-        let hosts = [&ground.client, &ground.server];
-        let before = ground.sent();
-        let (sent, choice) = match candidate {
-            Candidate::Shim(select, side) => ground.by_shims(hawser, count, select, side, bytes)?,
-            Candidate::Quinn => (files::by_quinn(hawser, hosts, &ground.paths, bytes)?, None),
-            Candidate::Hawser(select) => (ground.by_portals(hawser, count, select, bytes)?, None),
-            Candidate::Internet => {
-                let ends = hosts.map(|host| &host.namespace);
-                (files::by_tcp(hawser, ends, INTERNET_SERVER.into(), false, bytes)?, None)
-            }
-        };
-        let wire = ground.sent() - before;
-        let mut findings = Findings::named([
-            ("goodput_mbps", sent.mbps()),
-            ("throughput_mbps", mbps(wire, sent.seconds)),
-            ("overhead_percent", (wire as f64 / bytes as f64 - 1.0) * 100.0),
-        ]);
-        if let Some(choice) = choice {
-            findings.add(choice.findings(Choice::best(&ground.paths, usize::from(count))));
-        }
-        Ok(findings)
-    }
+/// What executes a scenario's runs, each of whose contenders, workloads and cases must mean something. The network
+/// comes up with the first run.
+pub(crate) fn executor(scenario: &Scenario, programs: &Programs) -> Result<Execute<'static>, LabError> {
+    scenario.contenders.iter().try_for_each(|contender| Candidate::of(contender).map(drop))?;
+    scenario.workloads.iter().try_for_each(|workload| bytes(workload).map(drop))?;
+    scenario.cases.iter().try_for_each(|case| paths(case).map(drop))?;
+    let (hawser, ground) = (programs.hawser.clone(), OnceCell::new());
+    Ok(Box::new(move |planned| once(&ground, Ground::up)?.run(&hawser, planned)))
 }
 
 impl Candidate {
@@ -148,11 +111,6 @@ impl Candidate {
             _ => Self::Shim(select, side),
         })
     }
-}
-
-/// Whether a scenario is one of these.
-pub fn is_ours(scenario: &Scenario) -> bool {
-    scenario.contenders.iter().any(|contender| contender.kind == CONTENDER)
 }
 
 /// How long a workload's file is.
@@ -178,9 +136,7 @@ impl Ground {
         let net = Localnet::up(&topology)?;
         let [client, server] = [net.host(ends[0])?.clone(), net.host(ends[1])?.clone()];
         let (mbps, delay, queue) = INTERNET;
-        let making = cleanup::making();
         let internet = beside(&client, &server, &Direction::shaped(mbps, delay, queue))?;
-        drop(making);
         let mut count = 0;
         let known = until(PATIENCE, GLANCE, || {
             let known = client.paths(server.isd_as)?;
@@ -189,6 +145,33 @@ impl Ground {
         })?;
         let few = || LabError::refused("measure paths", format!("{count} paths were found, not {ALL_PATHS}"));
         Ok(Self { internet, net, ends, paths: known.ok_or_else(few)?, client, server })
+    }
+
+    /// Steps 2 and 3.
+    fn run(&self, hawser: &Path, planned: &Planned<'_>) -> Result<Findings, LabError> {
+        let series = planned.series;
+        let (bytes, count) = (bytes(&series.workload)?, paths(series.case)?);
+        let hosts = [&self.client, &self.server];
+        let before = self.sent();
+        let (sent, choice) = match Candidate::of(series.contender)? {
+            Candidate::Shim(select, side) => self.by_shims(hawser, count, select, side, bytes)?,
+            Candidate::Quinn => (files::by_quinn(hawser, hosts, &self.paths, bytes)?, None),
+            Candidate::Hawser(select) => (self.by_portals(hawser, count, select, bytes)?, None),
+            Candidate::Internet => {
+                let ends = hosts.map(|host| &host.namespace);
+                (files::by_tcp(hawser, ends, INTERNET_SERVER.into(), false, bytes)?, None)
+            }
+        };
+        let wire = self.sent() - before;
+        let mut findings = Findings::named([
+            ("goodput_mbps", sent.mbps()),
+            ("throughput_mbps", mbps(wire, sent.seconds)),
+            ("overhead_percent", (wire as f64 / bytes as f64 - 1.0) * 100.0),
+        ]);
+        if let Some(choice) = choice {
+            findings.add(choice.findings(Choice::best(&self.paths, usize::from(count))));
+        }
+        Ok(findings)
     }
 
     /// Bytes of IP packets that left the client, by SCION and by the internet.
@@ -219,7 +202,7 @@ impl Ground {
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             let watching = scope.spawn(|| most_flows(&pair, &is_done));
-            let ends = [pair.client.namespace(), pair.server.namespace()];
+            let ends = [&self.client.namespace, &self.server.namespace];
             let sent = files::by_tcp(hawser, ends, address, true, bytes);
             is_done.store(true, Ordering::Release);
             let choice = watching.join().unwrap_or_default();

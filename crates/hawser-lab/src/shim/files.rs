@@ -11,7 +11,7 @@ use std::time::Duration;
 use hawser_scion::{EndpointAddr, IsdAs, Path as ScionPath};
 use hawser_wire::Namespace;
 
-use super::pair::ShimPair;
+use super::ShimPair;
 use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::localnet::Host;
@@ -29,7 +29,7 @@ const UPGRADE: [&str; 2] = ["shim", "run"];
 
 /// Through the shims, from client to server: by MPTCP.
 pub(crate) fn through_shims(program: &Path, pair: &ShimPair, bytes: u64) -> Result<Count, LabError> {
-    let ends = [pair.client.namespace(), pair.server.namespace()];
+    let ends = [&pair.client, &pair.server].map(|shim| &shim.host.namespace);
     by_tcp(program, ends, pair.server.address().into(), true, bytes)
 }
 

@@ -3,7 +3,7 @@
 //! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
 //! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core. Without
 //!    routers the emulated link leads to the remote end itself.
-//! 3. Bystanders; routes and rules (`routes`), translation (`nat`).
+//! 3. Bystanders; routes and rules (`routes`), translation (`programs`).
 //! 4. Absent links go down.
 
 use std::collections::BTreeMap;
@@ -12,19 +12,19 @@ use std::sync::Mutex;
 
 use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, Way, veth};
 
-use super::ip::batch;
 use super::numbering::{END, FAMILIES, NEAR, Net, endpoint, link_local};
-use super::{Bystander, Ends, LinkState, Stage, StageLink, nat, number};
+use super::programs::{batch, translate};
+use super::{Bystander, Ends, LinkState, Stage, StageLink, number};
 use crate::cleanup;
 use crate::error::LabError;
 use crate::scenario::{Case, Family, LinkPlan, Network};
 
 /// An Ethernet packet. Source: RFC 894.
-const MTU: u32 = 1500;
+pub(crate) const MTU: u32 = 1500;
 /// The interface towards client or server, at either end.
-const LAN: &str = "lan0";
+pub(crate) const LAN: &str = "lan0";
 /// The router's interface towards the remote end.
-pub(super) const UPLINK: &str = "up0";
+pub(crate) const UPLINK: &str = "up0";
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: 1 Gbit/s times
 /// 200 ms, and a full queue. Least, default and most, as the sysctls have it.
 const RECEIVE_BUFFER: &str = "4096 131072 50331648";
@@ -145,7 +145,7 @@ impl Stage {
             veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
         }
         if self.network.nat {
-            nat::translate(&router, 0)?;
+            translate(&router, 0)?;
         }
         self.links.push(StageLink {
             name: name.clone(),
@@ -197,7 +197,7 @@ impl Stage {
 }
 
 /// A host with room for what is in flight. Answers to it may come by another link than what they answer.
-fn host(tag: &str) -> Result<Namespace, LabError> {
+pub(crate) fn host(tag: &str) -> Result<Namespace, LabError> {
     let host = Namespace::new(tag)?;
     host.set_rp_filter("all", RpFilter::Off)?;
     host.set_rp_filter("default", RpFilter::Off)?;
@@ -207,7 +207,7 @@ fn host(tag: &str) -> Result<Namespace, LabError> {
 }
 
 /// A host that forwards.
-fn router(tag: &str) -> Result<Namespace, LabError> {
+pub(crate) fn router(tag: &str) -> Result<Namespace, LabError> {
     let router = host(tag)?;
     router.set_forwarding(true)?;
     Ok(router)

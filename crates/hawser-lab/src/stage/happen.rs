@@ -17,8 +17,9 @@ use hawser_wire::{Trace, Way};
 
 use super::numbering::{END, FAMILIES, Net};
 use super::routes::source_rule;
-use super::{Stage, ip, nat, number};
+use super::{Stage, number, programs};
 use crate::error::LabError;
+use crate::scenario::figures::lay;
 use crate::scenario::{Event, Happening};
 
 /// Longer than any run: how long a link that stalls holds back.
@@ -38,8 +39,8 @@ impl Stage {
             Happening::BlackHole => Ok(self.links[link].link.black_hole(true)?),
             Happening::Restore => self.restore(link),
             Happening::Change { up, down } => {
-                self.links[link].link.set(Way::AToB, |way| up.apply(way))?;
-                Ok(self.links[link].link.set(Way::BToA, |way| down.apply(way))?)
+                self.links[link].link.set(Way::AToB, |way| lay(up, way))?;
+                Ok(self.links[link].link.set(Way::BToA, |way| lay(down, way))?)
             }
             Happening::Handover { to } => {
                 let to = self.demand(to)?;
@@ -127,7 +128,7 @@ impl Stage {
         self.state().links[link].host = new;
         for family in FAMILIES {
             let rules = [("add", new), ("del", old)].map(|(verb, host)| source_rule(verb, link, family, host));
-            ip::batch_of(family, &self.local, &rules)?;
+            programs::batch_of(family, &self.local, &rules)?;
             self.local.remove_address(name, net.interface(family, old))?;
         }
         if self.is_up(link) { self.route_link(link) } else { Ok(()) }
@@ -138,6 +139,6 @@ impl Stage {
         let _turn = self.turn();
         let rebound = self.state().links[link].rebound.wrapping_add(1);
         self.state().links[link].rebound = rebound;
-        nat::rebind(&self.links[link].router, rebound)
+        programs::rebind(&self.links[link].router, rebound)
     }
 }

@@ -24,13 +24,13 @@ use crate::scenario::{Family, Network};
 
 mod build;
 mod happen;
-mod ip;
-mod nat;
 mod numbering;
+mod programs;
 mod routes;
 mod timeline;
 
-pub(crate) use ip::feed;
+pub(crate) use build::{LAN, MTU, UPLINK, host, router};
+pub(crate) use programs::feed;
 pub use timeline::Timeline;
 
 /// The network, running; removed on drop. Starts with the case's absent links down. Links change from any thread.

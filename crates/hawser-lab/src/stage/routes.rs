@@ -14,8 +14,8 @@ use std::mem;
 use std::net::IpAddr;
 
 use super::build::{UPLINK, core_down, core_up};
-use super::ip::{batch, batch_of, batch_where_there};
 use super::numbering::{END, FAMILIES, NEAR, Net, endpoint};
+use super::programs::{batch, batch_of, batch_where_there};
 use super::{Ends, Stage, number};
 use crate::error::LabError;
 use crate::scenario::Family;

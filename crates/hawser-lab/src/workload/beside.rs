@@ -29,28 +29,15 @@ const TURNS: u32 = 10_000;
 /// From one echo to the next: 240 in 12 s, and 0.013 Mbit/s each way.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// A workload, and what its options ask for beside it.
-pub(super) struct Accompanied {
-    workload: Box<dyn Workload>,
-    load: Option<Bulk>,
-    ping: Option<Ping>,
-    is_busy: bool,
-}
-
-impl Accompanied {
-    pub(super) fn parse(workload: Box<dyn Workload>, options: &mut Options) -> Result<Self, LabError> {
-        let ways = WAYS.map(|(name, ways)| (name, Some(ways)));
-        let load = options.choice("load", &ways, None)?.map(Bulk::plain);
-        Ok(Self { workload, load, ping: Ping::beside(options)?, is_busy: options.yes("busy", false)? })
-    }
-}
-
-impl Workload for Accompanied {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        let load = self.load.as_ref().map(|load| load.prepare(ground)).transpose()?;
-        let workload = self.workload.prepare(ground)?;
-        let ping = self.ping.as_ref().map(|ping| ping.prepare(ground)).transpose()?;
-        let is_busy = self.is_busy;
+/// A workload with what its options ask for beside it.
+pub(super) fn accompanied(workload: Workload, options: &mut Options) -> Result<Workload, LabError> {
+    let ways = WAYS.map(|(name, ways)| (name, Some(ways)));
+    let load = options.choice("load", &ways, None)?.map(Bulk::plain);
+    let (interval, is_busy) = (interval(options)?, options.yes("busy", false)?);
+    Ok(Box::new(move |ground| {
+        let load = load.map(|load| load.prepare(ground)).transpose()?;
+        let workload = workload(ground)?;
+        let ping = interval.map(|interval| pings(ground, interval));
         Ok(Box::new(move |when: When| {
             let loops = if is_busy { loops(ground.client)? } else { Vec::new() };
             let (found, beside) = thread::scope(|scope| {
@@ -67,38 +54,33 @@ impl Workload for Accompanied {
             found.add(ping.unwrap_or_default());
             Ok(found)
         }))
+    }))
+}
+
+/// A ping alone, for the latency of an idle network.
+pub(super) fn ping(options: &mut Options) -> Result<Workload, LabError> {
+    let interval = options.time("interval")?.unwrap_or(INTERVAL);
+    Ok(Box::new(move |ground| Ok(pings(ground, interval))))
+}
+
+/// The interval of the ping that another workload's option asks for: true, or an interval.
+fn interval(options: &mut Options) -> Result<Option<Duration>, LabError> {
+    match options.take("ping") {
+        None | Some(Value::Boolean(false)) => Ok(None),
+        Some(Value::Boolean(true)) => Ok(Some(INTERVAL)),
+        Some(value) => options.time_of("ping", &value).map(Some),
     }
 }
 
-/// A ping, by its interval: also alone, for the latency of an idle network.
-pub(super) struct Ping(Duration);
-
-impl Ping {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        Ok(Self(options.time("interval")?.unwrap_or(INTERVAL)))
-    }
-
-    /// What another workload's option `ping` asks for: true, or an interval.
-    pub(super) fn beside(options: &mut Options) -> Result<Option<Self>, LabError> {
-        Ok(match options.take("ping") {
-            None | Some(Value::Boolean(false)) => None,
-            Some(Value::Boolean(true)) => Some(Self(INTERVAL)),
-            Some(value) => Some(Self(options.time_of("ping", &value)?)),
-        })
-    }
-}
-
-impl Workload for Ping {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        let (from, destination, interval) = (ground.client.clone(), ground.ends.server, self.0);
-        Ok(Box::new(move |when: When| {
-            let ping = traffic::Ping { from, destination, interval, duration: when.duration };
-            let mut found = Findings::default();
-            when.start.sleep_until();
-            found.put_ping(&ping.run()?, when);
-            Ok(found)
-        }))
-    }
+fn pings(ground: Ground<'_>, interval: Duration) -> Ready<'_> {
+    let (from, destination) = (ground.client.clone(), ground.ends.server);
+    Box::new(move |when: When| {
+        let ping = traffic::Ping { from, destination, interval, duration: when.duration };
+        let mut found = Findings::default();
+        when.start.sleep_until();
+        found.put_ping(&ping.run()?, when);
+        Ok(found)
+    })
 }
 
 /// A loop on each processor, until it is dropped, which a panic does, too.

@@ -20,9 +20,10 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+    pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
         let alone = Self::alone(options)?;
-        Ok(Self { competitors: options.names("competitors")?, ..alone })
+        let bulk = Self { competitors: options.names("competitors")?, ..alone };
+        Ok(Box::new(move |ground| bulk.prepare(ground)))
     }
 
     /// Without hosts that compete.
@@ -34,6 +35,42 @@ impl Bulk {
     /// One stream of CUBIC.
     pub(super) fn plain(ways: Ways) -> Self {
         Self { ways, clients: 1, congestion: Congestion::Cubic, competitors: Vec::new() }
+    }
+
+    /// Step 1; then steps 2 and 3.
+    pub(super) fn prepare(self, ground: Ground<'_>) -> Result<Ready<'_>, LabError> {
+        let (mut own, mut competing) = (Vec::new(), Vec::new());
+        for &towards in self.ways {
+            let flows = Flows {
+                client: ground.client.clone(),
+                server: ground.server.clone(),
+                destination: (ground.ends.server, 0).into(),
+                kind: ground.kind(self.congestion),
+                towards,
+                count: self.clients,
+            };
+            own.push((towards, flows.connect()?));
+            for name in &self.competitors {
+                let beside = ground.bystanders.iter().find(|beside| beside.name == *name).ok_or_else(|| {
+                    let fault = format!("no host `{name}` beside the client to compete with it");
+                    LabError::refused("plan workload bulk", fault)
+                })?;
+                let (client, destination) = (beside.host.clone(), (beside.ends.server, 0).into());
+                let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
+                let flows = Flows { client, destination, kind, count: 1, ..flows.clone() };
+                competing.push((name.clone(), flows.connect()?));
+            }
+        }
+        Ok(Box::new(move |when: When| {
+            let ports: Vec<_> = own.iter().map(|(towards, flows)| (*towards, flows.port())).collect();
+            let begin = |flows: ConnectedFlows| flows.start(when.start, when.duration);
+            let (own, competing) = (each(own, begin)?, each(competing, begin)?);
+            (when.start + when.duration / 2).sleep_until();
+            let checked = ports.iter().try_for_each(|&(towards, port)| self.check_subflows(ground, towards, port));
+            let (own, competing) = (each(own, RunningFlows::finish)?, each(competing, RunningFlows::finish)?);
+            checked?;
+            Ok(findings(&own, &competing, ground.socket, when))
+        }))
     }
 
     /// Step 2: all established connections of a server's port, looked at from the sender. A plain socket told when it
@@ -60,50 +97,12 @@ fn stranger(said: &str, congestion: Congestion) -> Option<&str> {
     said.lines().find(|line| !line.split_whitespace().any(|word| word == congestion.name()))
 }
 
-impl Workload for Bulk {
-    /// Step 1; then steps 2 and 3.
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        let (mut own, mut competing) = (Vec::new(), Vec::new());
-        for &towards in self.ways {
-            let flows = Flows {
-                client: ground.client.clone(),
-                server: ground.server.clone(),
-                destination: (ground.ends.server, 0).into(),
-                kind: ground.kind(self.congestion),
-                towards,
-                count: self.clients,
-            };
-            own.push((towards, flows.connect()?));
-            for name in &self.competitors {
-                let beside = ground.bystanders.iter().find(|beside| beside.name == *name).ok_or_else(|| {
-                    let fault = format!("no host `{name}` beside the client to compete with it");
-                    LabError::refused("plan workload bulk", fault)
-                })?;
-                let (client, destination) = (beside.host.clone(), (beside.ends.server, 0).into());
-                let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
-                let flows = Flows { client, destination, kind, count: 1, ..flows.clone() };
-                competing.push((name.as_str(), flows.connect()?));
-            }
-        }
-        Ok(Box::new(move |when: When| {
-            let ports: Vec<_> = own.iter().map(|(towards, flows)| (*towards, flows.port())).collect();
-            let begin = |flows: ConnectedFlows| flows.start(when.start, when.duration);
-            let (own, competing) = (each(own, begin)?, each(competing, begin)?);
-            (when.start + when.duration / 2).sleep_until();
-            let checked = ports.iter().try_for_each(|&(towards, port)| self.check_subflows(ground, towards, port));
-            let (own, competing) = (each(own, RunningFlows::finish)?, each(competing, RunningFlows::finish)?);
-            checked?;
-            Ok(findings(&own, &competing, ground.socket, when))
-        }))
-    }
-}
-
 /// What comes of each, with whose it is.
 fn each<W, A, B>(all: Vec<(W, A)>, then: impl Fn(A) -> Result<B, WireError>) -> Result<Vec<(W, B)>, LabError> {
     all.into_iter().map(|(whose, flows)| Ok((whose, then(flows)?))).collect()
 }
 
-fn findings(own: &[(Towards, FlowsReport)], competing: &[(&str, FlowsReport)], stack: Stack, when: When) -> Findings {
+fn findings(own: &[(Towards, FlowsReport)], competing: &[(String, FlowsReport)], stack: Stack, when: When) -> Findings {
     let mut found = Findings::default();
     let mut all = Timeline::new(when.start);
     for (towards, report) in own {

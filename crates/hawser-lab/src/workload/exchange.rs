@@ -41,14 +41,19 @@ struct Came {
 }
 
 impl Target {
-    /// Asks over a stream, or over a fresh one: gives it, and how long that took, in milliseconds.
+    /// Step 2, at the client: asks over a stream, or over a fresh one, and notes each part of the answer as it comes.
+    /// Gives the stream, and how long that took, in milliseconds.
     pub(super) async fn ask(&self, stream: Option<Counted>, request: u64, answer: u64) -> io::Result<(Counted, f64)> {
         let begin = Moment::now();
-        let mut stream = if let Some(stream) = stream { stream } else { Counted::dial(self).await? };
-        stream.ask(request, answer).await?;
+        let mut counted = if let Some(stream) = stream { stream } else { Counted::dial(self).await? };
+        let (stream, whole) = (&mut counted.stream, request.max(HEAD_BYTES));
+        stream.write_u64(whole).await?;
+        stream.write_u64(answer).await?;
+        send(stream, whole - HEAD_BYTES).await?;
+        receive(stream, answer, |bytes| lock(&self.came).line.add(Moment::now(), bytes)).await?;
         let took = millis(Moment::now() - begin);
         lock(&self.came).took_ms.push(took);
-        Ok((stream, took))
+        Ok((counted, took))
     }
 }
 
@@ -69,14 +74,7 @@ impl Answers {
         let address = SocketAddr::new(ground.ends.server, port);
         let target = Target { kind, address, came: Arc::new(Mutex::new(came)) };
         let own = target.clone();
-        let serving = Background::start(ground.server, "answers", move |stop| {
-            runtime()?.block_on(async move {
-                tokio::select! {
-                    ended = serve(listener, own) => ended,
-                    () = stop.told() => Ok(()),
-                }
-            })
-        })?;
+        let serving = Background::serve(ground.server, "answers", move || serve(listener, own))?;
         Ok(Self { target, serving })
     }
 
@@ -126,18 +124,33 @@ async fn serve(listener: Socket, target: Target) -> io::Result<()> {
     let listener = TcpListener::from_std(listener.into())?;
     let mut answering = JoinSet::new();
     loop {
-        let (stream, _) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            // One that was reset while it waited.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) => return Err(error),
-        };
+        let stream = accept(&listener).await?;
         target.kind.accepted(&SockRef::from(&stream))?;
         stream.set_nodelay(true)?;
         // One whose client is gone ends with an error that nobody waits for.
         answering.spawn(answer(Counted { stream, target: target.clone() }));
         while answering.try_join_next().is_some() {}
     }
+}
+
+/// The next stream that comes.
+pub(crate) async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    loop {
+        match listener.accept().await {
+            // One that was reset while it waited.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            accepted => return accepted.map(|(stream, _)| stream),
+        }
+    }
+}
+
+/// A stream of this kind, in the calling thread's namespace.
+pub(crate) async fn dial(kind: Reliable, address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = kind.socket(address)?;
+    socket.set_nonblocking(true)?;
+    let stream = TcpSocket::from_std_stream(socket.into()).connect(address).await?;
+    kind.check(&SockRef::from(&stream))?;
+    Ok(stream)
 }
 
 /// Step 2, at the server, until the client has had enough.
@@ -192,22 +205,9 @@ impl Counted {
 
     /// Connects, in the calling thread's namespace.
     pub(super) async fn dial(target: &Target) -> io::Result<Self> {
-        let socket = target.kind.socket(target.address)?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
-        let stream = TcpSocket::from_std_stream(socket.into()).connect(target.address).await?;
-        target.kind.check(&SockRef::from(&stream))?;
+        let stream = dial(target.kind, target.address).await?;
+        stream.set_nodelay(true)?;
         Ok(Self { stream, target: target.clone() })
-    }
-
-    /// Step 2, at the client: asks, and notes each part of the answer as it comes.
-    async fn ask(&mut self, request: u64, answer: u64) -> io::Result<()> {
-        let whole = request.max(HEAD_BYTES);
-        self.stream.write_u64(whole).await?;
-        self.stream.write_u64(answer).await?;
-        send(&mut self.stream, whole - HEAD_BYTES).await?;
-        let note = |bytes| lock(&self.target.came).line.add(Moment::now(), bytes);
-        receive(&mut self.stream, answer, note).await
     }
 }
 

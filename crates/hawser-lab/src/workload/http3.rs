@@ -11,9 +11,7 @@ use std::error::Error;
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use bytes::{Buf, Bytes};
 use h3::client::SendRequest;
@@ -22,14 +20,13 @@ use h3_quinn::OpenStreams;
 use hawser_wire::traffic::Timeline;
 use http::{Request, Response};
 use quinn::congestion::{Bbr, BbrConfig, Cubic, CubicConfig, NewReno, NewRenoConfig};
-use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt,
-};
+use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, VarInt};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::sync::oneshot;
+use tokio::runtime::Builder;
+use tokio::time::timeout;
 
 use super::exchange::{by, chunk, lock, until};
 use super::{CONNECT_PATIENCE, Congestion, Findings, Ground, LabError, Moment, Options, Ready, When, Workload, millis};
@@ -58,88 +55,81 @@ type Connections = Arc<Mutex<Vec<Connection>>>;
 /// What breaks a connection, whatever it is of.
 type Broken = Box<dyn Error + Send + Sync>;
 
-pub(super) struct Http3 {
-    congestion: Congestion,
-    bytes: Option<u64>,
-}
-
-impl Workload for Http3 {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        let configs = configs(self.congestion);
+pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
+    let (congestion, bytes) = (options.congestion()?, options.bytes("bytes")?);
+    Ok(Box::new(move |ground| {
+        let configs = configs(congestion);
         let (server, client) = configs.map_err(|error| LabError::system("make a certificate for http3", error))?;
-        let (address, serving) = self.serve(ground, server)?;
-        let download = self.connect(ground, client, address)?;
+        let (address, serving) = serve(ground, server, congestion)?;
+        let download = connect(ground, client, address, congestion, bytes)?;
         Ok(Box::new(move |when: When| {
             let mut found = download(when)?;
             let lost = serving.finish().map_err(|error| LabError::system("serve http3", error))?;
             found.put("retransmissions", lost as f64);
             Ok(found)
         }))
-    }
+    }))
 }
 
-impl Http3 {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        Ok(Self { congestion: options.congestion()?, bytes: options.bytes("bytes")? })
-    }
-
-    /// Step 1, the server's: where it is; at its end it tells how many packets its QUIC lost.
-    fn serve(&self, ground: Ground<'_>, config: ServerConfig) -> Result<(SocketAddr, Background<u64>), LabError> {
-        let starting = |error| LabError::system("start an http3 server", error);
-        let at = |port| socket(SocketAddr::new(ground.ends.server, port));
-        // A tunnel that listens there itself has it already.
-        let socket = ground.server.run(|| at(PORT).or_else(|_| at(0)))?.map_err(starting)?;
-        let address = socket.local_addr().map_err(starting)?;
-        let congestion = self.congestion;
-        let serving = Background::start(ground.server, "http3-server", move |stop| {
-            let connections = Connections::default();
-            let runtime = runtime()?;
-            runtime.block_on(async {
-                let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
-                tokio::spawn(accept(endpoint, Arc::clone(&connections)));
-                stop.told().await;
-                io::Result::Ok(())
-            })?;
-            let connections = lock(&connections);
-            connections.iter().try_for_each(|one| check_congestion(one, congestion, "the connection's"))?;
-            Ok(connections.iter().map(|one| one.stats().path.lost_packets).sum::<u64>())
+/// Step 1, the server's: where it is; at its end it tells how many packets its QUIC lost.
+fn serve(
+    ground: Ground<'_>,
+    config: ServerConfig,
+    congestion: Congestion,
+) -> Result<(SocketAddr, Background<u64>), LabError> {
+    let starting = |error| LabError::system("start an http3 server", error);
+    let at = |port| socket(SocketAddr::new(ground.ends.server, port));
+    // A tunnel that listens there itself has it already.
+    let socket = ground.server.run(|| at(PORT).or_else(|_| at(0)))?.map_err(starting)?;
+    let address = socket.local_addr().map_err(starting)?;
+    let serving = Background::start(ground.server, "http3-server", move |stop| {
+        let connections = Connections::default();
+        let runtime = runtime()?;
+        runtime.block_on(async {
+            let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
+            tokio::spawn(accept(endpoint, Arc::clone(&connections)));
+            stop.told().await;
+            io::Result::Ok(())
         })?;
-        Ok((address, serving))
-    }
+        let connections = lock(&connections);
+        connections.iter().try_for_each(|one| check_congestion(one, congestion, "the connection's"))?;
+        Ok(connections.iter().map(|one| one.stats().path.lost_packets).sum::<u64>())
+    })?;
+    Ok((address, serving))
+}
 
-    /// Step 1, the client's: returns when it is connected. Dropped, it ends.
-    fn connect(&self, ground: Ground<'_>, config: ClientConfig, to: SocketAddr) -> Result<Ready<'static>, LabError> {
-        let starting = |error| LabError::system("start an http3 client", error);
-        let socket = ground.client.run(|| socket(SocketAddr::new(any_of(to.ip()), 0)))?.map_err(starting)?;
-        let (connected, stands) = sync_channel(1);
-        let (begin, begun) = oneshot::channel();
-        let (congestion, bytes) = (self.congestion, self.bytes);
-        let work = move || -> io::Result<Option<Findings>> {
-            runtime()?.block_on(async move {
-                let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
-                let connection = endpoint.connect_with(config, to, NAME).map_err(io::Error::other)?.await?;
-                check_congestion(&connection, congestion, "the")?;
-                let http = h3_quinn::Connection::new(connection);
-                let (mut driver, sending) = h3::client::new(http).await.map_err(io::Error::other)?;
-                tokio::spawn(async move { poll_fn(|cx| driver.poll_close(cx)).await });
-                // Nobody waits where the start has failed meanwhile.
-                let _ = connected.send(());
-                let Ok(when) = begun.await else { return Ok(None) };
-                Ok(Some(get(sending, bytes, when).await))
-            })
-        };
-        let thread = ground.client.spawn_thread("http3-client", work)?;
-        let gone = || LabError::system("get by http3", io::ErrorKind::NotConnected);
-        match stands.recv_timeout(CONNECT_PATIENCE) {
-            Ok(()) => Ok(Box::new(move |when: When| {
-                begin.send(when).map_err(|_| gone())?;
-                join(thread)?.ok_or_else(gone)
-            })),
-            Err(RecvTimeoutError::Timeout) => Err(starting(io::ErrorKind::TimedOut.into())),
-            // The thread has ended: it says why.
-            Err(RecvTimeoutError::Disconnected) => Err(join(thread).err().unwrap_or_else(gone)),
-        }
-    }
+/// Step 1, the client's: returns when it is connected. Dropped, it ends.
+fn connect(
+    ground: Ground<'_>,
+    config: ClientConfig,
+    to: SocketAddr,
+    congestion: Congestion,
+    bytes: Option<u64>,
+) -> Result<Ready<'static>, LabError> {
+    let starting = |error| LabError::system("start an http3 client", error);
+    let failed = |error| LabError::system("run the client's side", error);
+    let made = || -> io::Result<_> {
+        // Its thread works between the handshake and the start, too.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        Ok((runtime, socket(SocketAddr::new(any_of(to.ip()), 0))?))
+    };
+    let (runtime, socket) = ground.client.run(made)?.map_err(starting)?;
+    let connecting = runtime.spawn(async move {
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
+        let connection = endpoint.connect_with(config, to, NAME).map_err(io::Error::other)?.await?;
+        check_congestion(&connection, congestion, "the")?;
+        let http = h3_quinn::Connection::new(connection);
+        let (mut driver, sending) = h3::client::new(http).await.map_err(io::Error::other)?;
+        tokio::spawn(async move { poll_fn(|cx| driver.poll_close(cx)).await });
+        io::Result::Ok(sending)
+    });
+    let stands = runtime.block_on(async { timeout(CONNECT_PATIENCE, connecting).await });
+    let stands = stands.map_err(|_| starting(io::ErrorKind::TimedOut.into()))?;
+    let sending = stands.map_err(io::Error::other).flatten().map_err(failed)?;
+    Ok(Box::new(move |when: When| {
+        let getting = runtime.spawn(get(sending, bytes, when));
+        runtime.block_on(getting).map_err(|error| failed(io::Error::other(error)))
+    }))
 }
 
 /// Of the server and of the client.
@@ -148,17 +138,13 @@ fn configs(congestion: Congestion) -> io::Result<(ServerConfig, ClientConfig)> {
         generate_simple_self_signed([NAME.to_owned()]).map_err(io::Error::other)?;
     let (certificate, key) = (cert.der().clone(), PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
     let (mut server, mut client) = quic::configs(certificate, key, ALPN)?;
-    let mut transport = TransportConfig::default();
+    let mut transport = quic::transport(WINDOW_BYTES);
     match congestion {
         Congestion::Cubic => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
         Congestion::Reno => transport.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
         Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
     };
-    transport
-        .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
-        .receive_window(VarInt::from_u32(WINDOW_BYTES))
-        .send_window(WINDOW_BYTES.into())
-        .max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()));
+    transport.max_idle_timeout(Some(VarInt::from_u32(IDLE_MS).into()));
     let transport = Arc::new(transport);
     server.transport_config(Arc::clone(&transport));
     client.transport_config(transport);
@@ -184,12 +170,6 @@ fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
     set_socket_send_buffer_size_force(&socket, SOCKET_BYTES)?;
     socket.bind(&address.into())?;
     Ok(socket.into())
-}
-
-/// Waits for the client's end.
-fn join<T>(thread: JoinHandle<io::Result<T>>) -> Result<T, LabError> {
-    let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    ended.map_err(|error| LabError::system("run the client's side", error))
 }
 
 /// Steps 2 and 3.
@@ -224,11 +204,11 @@ async fn receive(mut sending: Sending, bytes: Option<u64>, got: &mut Timeline) -
 async fn accept(endpoint: Endpoint, connections: Connections) {
     while let Some(incoming) = endpoint.accept().await {
         // A connection that breaks ends with an error that nobody waits for: the client tells.
-        tokio::spawn(serve(incoming, Arc::clone(&connections)));
+        tokio::spawn(shake_hands(incoming, Arc::clone(&connections)));
     }
 }
 
-async fn serve(incoming: Incoming, connections: Connections) -> Result<(), Broken> {
+async fn shake_hands(incoming: Incoming, connections: Connections) -> Result<(), Broken> {
     let connection = incoming.await?;
     lock(&connections).push(connection.clone());
     let mut http = h3::server::Connection::<_, Bytes>::new(h3_quinn::Connection::new(connection)).await?;

@@ -20,15 +20,13 @@ use super::{
     BOTH, Congestion, DOWN, Findings, Ground, LabError, Moment, Options, Ready, Stack, Towards, Ways, When, Workload,
     goodput,
 };
-use crate::cleanup::{Folder, making};
+use crate::cleanup::Folder;
 use crate::process::Process;
-use crate::wait::until;
+use crate::wait::{listens, until};
 
 const PROGRAM: &str = "iperf3";
 /// Its own.
 const PORT: u16 = 5201;
-/// A listening socket in /proc/net/tcp. Source: linux/net/tcp_states.h.
-const LISTENING: &str = "0A";
 /// How long its server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long after its time it may take to end by itself.
@@ -40,30 +38,48 @@ const STEP_S: f64 = 0.5;
 /// A shorter interval is what was left at the end: no step of a line.
 const LEAST_S: f64 = 0.9 * STEP_S;
 
-/// iperf3, for the same as bulk.
-pub(super) struct Iperf3(Bulk);
+/// For the same as bulk.
+pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
+    let bulk = Bulk::alone(options)?;
+    Ok(Box::new(move |ground| prepare(bulk, ground)))
+}
 
-impl Iperf3 {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        Bulk::alone(options).map(Self)
-    }
+fn prepare(bulk: Bulk, ground: Ground<'_>) -> Result<Ready<'_>, LabError> {
+    look(ground.socket)?;
+    let folder = Folder::new()?;
+    let address = ground.ends.server.to_string();
+    let mut server = start("server", ground.server, &["--server", "--one-off", "--bind", &address], &folder)?;
+    let listening = until(PATIENCE, GLANCE, || {
+        server.check()?;
+        Ok(listens(ground.server, "tcp", PORT)?.then_some(()))
+    })?;
+    listening.ok_or_else(|| server.fault("it does not listen"))?;
+    Ok(Box::new(move |when: When| {
+        if client(&bulk, ground, &folder, when)? {
+            // It ends behind the client; told to while it writes, it writes twice.
+            until(GRACE, GLANCE, || server.ended())?;
+        }
+        drop(server);
+        let [client, server] = ["client", "server"].map(|name| Report::read(name, &folder));
+        findings(&client?, &server?, bulk.ways, bulk.congestion)
+    }))
+}
 
-    /// Runs the client to its end: whether it ended by itself.
-    fn client(&self, ground: Ground<'_>, folder: &Folder, when: When) -> Result<bool, LabError> {
-        let Self(Bulk { ways, clients, congestion, .. }) = self;
-        let (server, clients) = (ground.ends.server.to_string(), clients.to_string());
-        let seconds = when.duration.as_secs().max(1).to_string();
-        let mut arguments = vec!["--client", &server, "--time", &seconds, "--parallel", &clients];
-        arguments.extend(["--congestion", congestion.name()]);
-        arguments.extend((*ways == DOWN).then_some("--reverse"));
-        arguments.extend((*ways == BOTH).then_some("--bidir"));
-        arguments.extend((ground.socket == Stack::Mptcp).then_some("--mptcp"));
-        when.start.sleep_until();
-        let mut process = start("client", ground.client, &arguments, folder)?;
-        let ended = until(when.end() + GRACE - Moment::now(), GLANCE, || process.ended())?;
-        // Step 3: dropped, it gets SIGTERM.
-        Ok(ended.is_some())
-    }
+/// Runs the client to its end: whether it ended by itself.
+fn client(bulk: &Bulk, ground: Ground<'_>, folder: &Folder, when: When) -> Result<bool, LabError> {
+    let Bulk { ways, clients, congestion, .. } = bulk;
+    let (server, clients) = (ground.ends.server.to_string(), clients.to_string());
+    let seconds = when.duration.as_secs().max(1).to_string();
+    let mut arguments = vec!["--client", &server, "--time", &seconds, "--parallel", &clients];
+    arguments.extend(["--congestion", congestion.name()]);
+    arguments.extend((*ways == DOWN).then_some("--reverse"));
+    arguments.extend((*ways == BOTH).then_some("--bidir"));
+    arguments.extend((ground.socket == Stack::Mptcp).then_some("--mptcp"));
+    when.start.sleep_until();
+    let mut process = start("client", ground.client, &arguments, folder)?;
+    let ended = until(when.end() + GRACE - Moment::now(), GLANCE, || process.ended())?;
+    // Step 3: dropped, it gets SIGTERM.
+    Ok(ended.is_some())
 }
 
 /// Starts one of them, which writes NAME.json.
@@ -72,19 +88,7 @@ fn start(name: &str, at: &Namespace, arguments: &[&str], folder: &Folder) -> Res
     let file = folder.path().join(format!("{name}.json"));
     let file = file.to_string_lossy();
     let all = [&["--port", &port, "--json", "--logfile", &file, "--interval", &interval], arguments].concat();
-    let _making = making();
     Process::start(&format!("iperf3-{name}"), at, Path::new(PROGRAM), &all, folder)
-}
-
-/// Whether somebody listens at its port.
-fn is_listening(at: &Namespace) -> Result<bool, LabError> {
-    let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-    let tables = at.run(|| [read("tcp"), read("tcp6")].concat())?;
-    let port = format!(":{PORT:04X}");
-    Ok(tables.lines().any(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        words.next().is_some_and(|local| local.ends_with(&port)) && words.nth(1) == Some(LISTENING)
-    }))
 }
 
 /// That it is installed, and knows MPTCP where that is asked for.
@@ -98,29 +102,6 @@ fn look(socket: Stack) -> Result<(), LabError> {
         return Err(LabError::missing("an iperf3 that makes MPTCP streams", hint));
     }
     Ok(())
-}
-
-impl Workload for Iperf3 {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        look(ground.socket)?;
-        let folder = Folder::new()?;
-        let address = ground.ends.server.to_string();
-        let mut server = start("server", ground.server, &["--server", "--one-off", "--bind", &address], &folder)?;
-        let listens = until(PATIENCE, GLANCE, || {
-            server.check()?;
-            Ok(is_listening(ground.server)?.then_some(()))
-        })?;
-        listens.ok_or_else(|| server.fault("it does not listen"))?;
-        Ok(Box::new(move |when: When| {
-            if self.client(ground, &folder, when)? {
-                // It ends behind the client; told to while it writes, it writes twice.
-                until(GRACE, GLANCE, || server.ended())?;
-            }
-            drop(server);
-            let [client, server] = ["client", "server"].map(|name| Report::read(name, &folder));
-            findings(&client?, &server?, self.0.ways, self.0.congestion)
-        }))
-    }
 }
 
 /// One end's report. Plain data.

@@ -24,6 +24,7 @@ use std::time::Duration;
 use hawser_wire::traffic::{Congestion, Reliable, Stack, Towards};
 use hawser_wire::{Moment, Namespace};
 
+pub(crate) use self::exchange::{accept, dial};
 pub(crate) use self::figures::{jain, millis};
 use crate::error::LabError;
 use crate::experiment::Findings;
@@ -78,38 +79,33 @@ impl When {
 /// Traffic, ready to run once: gives what was found, or an error where it broke in a way that is no finding.
 pub type Ready<'g> = Box<dyn FnOnce(When) -> Result<Findings, LabError> + Send + 'g>;
 
-/// Traffic, as a scenario plans it.
-pub trait Workload {
-    /// Sets up what takes time (listening, connecting) in both namespaces; nothing is measured yet.
-    ///
-    /// # Errors
-    /// Where a socket or program cannot be had.
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError>;
-}
+/// Traffic, as a scenario plans it: sets up what takes time (listening, connecting) in both namespaces; nothing is
+/// measured yet. It is an error where a socket or program cannot be had.
+pub type Workload = Box<dyn FnOnce(Ground<'_>) -> Result<Ready<'_>, LabError>>;
 
 /// Step 1.
 ///
 /// # Errors
 /// [`LabError::Refused`] for a kind or an option that there is not, or a value that means nothing: with what exists.
-pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
+pub fn make(plan: &WorkloadPlan) -> Result<Workload, LabError> {
     let mut options = Options::of_workload(plan);
     // Who runs it asks for it: `after`, below.
     options.time("after")?;
-    let workload: Box<dyn Workload> = match plan.kind.as_str() {
-        "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
-        "request" => Box::new(request::Request::parse(&mut options)?),
-        "voip" => Box::new(voip::Voip::parse(&mut options)?),
-        "web" => Box::new(web::Web::parse(&mut options)?),
-        "http3" => Box::new(http3::Http3::parse(&mut options)?),
-        "connect" => Box::new(connect::Connect::parse(&mut options)?),
-        "packets" => Box::new(packets::Packets::parse(&mut options)?),
-        "ping" => Box::new(beside::Ping::parse(&mut options)?),
-        "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
+    let workload = match plan.kind.as_str() {
+        "bulk" => bulk::Bulk::parse(&mut options)?,
+        "request" => request::Request::parse(&mut options)?,
+        "voip" => voip::Voip::parse(&mut options)?,
+        "web" => web::Web::parse(&mut options)?,
+        "http3" => http3::parse(&mut options)?,
+        "connect" => connect::parse(&mut options)?,
+        "packets" => packets::parse(&mut options)?,
+        "ping" => beside::ping(&mut options)?,
+        "iperf3" => iperf3::parse(&mut options)?,
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
-    let workload = beside::Accompanied::parse(workload, &mut options)?;
+    let workload = beside::accompanied(workload, &mut options)?;
     options.finish()?;
-    Ok(Box::new(workload))
+    Ok(workload)
 }
 
 /// How much of a workload's begin does not count.
@@ -181,6 +177,9 @@ pub(crate) mod tests {
             ("voip", "load = 'round'", "both"),
             ("bulk", "busy = 2", "true | false"),
             ("bulk", "after = 5", "4s"),
+            ("bulk", "clients = 0", "at least 1"),
+            ("voip", "rate = 5", "2M"),
+            ("voip", "packet = -1", "64kB"),
             ("request", "answers = ['30kB', '0B']", "64kB"),
             ("connect", "request = '100B'", "say both"),
             ("request", "answers = ['30kB']\nanswer = '3kB'", "leave one of them out"),

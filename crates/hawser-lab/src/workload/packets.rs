@@ -8,7 +8,7 @@ use std::time::Duration;
 use hawser_wire::Rate;
 use hawser_wire::traffic::UdpFlow;
 
-use super::{Findings, Ground, LabError, Options, Ready, When, Workload};
+use super::{Findings, Ground, LabError, Options, When, Workload};
 
 /// UDP payload unless told, in bytes.
 const PAYLOAD: u64 = 100;
@@ -25,45 +25,35 @@ const LEAST_SENT: f64 = 0.9;
 /// Where datagrams arrive.
 const PORT: u16 = 5002;
 
-pub(super) struct Packets {
-    payload: usize,
-}
-
-impl Packets {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        let bytes = options.bytes("packet")?.unwrap_or(PAYLOAD);
-        Ok(Self { payload: usize::try_from(bytes).unwrap_or(usize::MAX) })
-    }
-
-    /// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as
-    /// much.
-    fn trial(&self, ground: Ground<'_>, kpps: f64) -> Result<Option<f64>, LabError> {
-        let bits = (self.payload + super::voip::ip_and_udp(ground)) as f64 * 8.0;
-        let flow = UdpFlow {
-            from: ground.client.clone(),
-            to: ground.server.clone(),
-            destination: (ground.ends.server, PORT).into(),
-            payload: self.payload,
-            rate: Rate::mbit(kpps * bits / 1e3),
-            duration: TRIAL,
-            linger: LINGER,
-        };
-        let got = flow.run()?;
-        let received = got.received_rate().unwrap_or(0.0) / bits / 1e3;
-        let lost = got.lost() as f64 / got.sent.max(1) as f64;
-        Ok((lost <= MOST_LOST && received >= kpps * LEAST_SENT).then_some(received))
-    }
-}
-
-impl Workload for Packets {
-    /// Steps 1 and 2.
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+/// Steps 1 and 2.
+pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
+    let bytes = options.bytes("packet")?.unwrap_or(PAYLOAD);
+    let payload = usize::try_from(bytes).unwrap_or(usize::MAX);
+    Ok(Box::new(move |ground| {
         Ok(Box::new(move |when: When| {
             when.start.sleep_until();
-            let best = most(|kpps| self.trial(ground, kpps))?;
+            let best = most(|kpps| trial(ground, payload, kpps))?;
             Ok(Findings::named([("most_kpps", best)]))
         }))
-    }
+    }))
+}
+
+/// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as much.
+fn trial(ground: Ground<'_>, payload: usize, kpps: f64) -> Result<Option<f64>, LabError> {
+    let bits = (payload + super::voip::ip_and_udp(ground)) as f64 * 8.0;
+    let flow = UdpFlow {
+        from: ground.client.clone(),
+        to: ground.server.clone(),
+        destination: (ground.ends.server, PORT).into(),
+        payload,
+        rate: Rate::mbit(kpps * bits / 1e3),
+        duration: TRIAL,
+        linger: LINGER,
+    };
+    let got = flow.run()?;
+    let received = got.received_rate().unwrap_or(0.0) / bits / 1e3;
+    let lost = got.lost() as f64 / got.sent.max(1) as f64;
+    Ok((lost <= MOST_LOST && received >= kpps * LEAST_SENT).then_some(received))
 }
 
 /// Step 1.

@@ -39,8 +39,20 @@ struct Asked {
     broken: u32,
 }
 
-impl Workload for Request {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+impl Request {
+    pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
+        let request = Self {
+            clients: options.count("clients", 1, 1)?,
+            request: options.bytes("request")?.unwrap_or(REQUEST_BYTES),
+            answers: answers(options)?,
+            is_fresh: options.yes("fresh", false)?,
+            pause: options.time("pause")?.unwrap_or_default(),
+            congestion: options.congestion()?,
+        };
+        Ok(Box::new(move |ground| request.prepare(ground)))
+    }
+
+    fn prepare(self, ground: Ground<'_>) -> Result<Ready<'_>, LabError> {
         let answers = Answers::start(ground, self.congestion)?;
         let connect = |_| (!self.is_fresh).then(|| answers.connect()).transpose();
         let sockets: io::Result<Vec<_>> = ground.client.run(|| (0..self.clients).map(connect).collect())?;
@@ -51,19 +63,6 @@ impl Workload for Request {
             self.put(&mut found, &asked, when);
             Ok(found)
         }))
-    }
-}
-
-impl Request {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        Ok(Self {
-            clients: options.count("clients", 1, 1)?,
-            request: options.bytes("request")?.unwrap_or(REQUEST_BYTES),
-            answers: answers(options)?,
-            is_fresh: options.yes("fresh", false)?,
-            pause: options.time("pause")?.unwrap_or_default(),
-            congestion: options.congestion()?,
-        })
     }
 
     fn put(&self, found: &mut Findings, asked: &[Asked], when: When) {
@@ -83,19 +82,18 @@ impl Request {
         let mut clients = JoinSet::new();
         for socket in sockets {
             let stream = socket.map(|socket| Counted::of(socket, &target)).transpose()?;
-            clients.spawn(self.clone().ask_on(stream, target.clone(), when));
+            let (own, target) = (self.clone(), target.clone());
+            clients.spawn(async move {
+                let mut asked = Asked::default();
+                until(when.start).await;
+                by(when.end(), own.ask_again(stream, &target, &mut asked)).await;
+                asked
+            });
         }
         Ok(clients.join_all().await)
     }
 
-    /// Steps 2 and 3.
-    async fn ask_on(self, stream: Option<Counted>, target: Target, when: When) -> Asked {
-        let mut asked = Asked::default();
-        until(when.start).await;
-        by(when.end(), self.ask_again(stream, &target, &mut asked)).await;
-        asked
-    }
-
+    /// Steps 2 and 3, without an end.
     async fn ask_again(&self, mut stream: Option<Counted>, target: &Target, asked: &mut Asked) {
         for (place, &(_, answer)) in self.answers.iter().enumerate().cycle() {
             match target.ask(stream.take(), self.request, answer).await {

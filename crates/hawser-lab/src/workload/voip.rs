@@ -44,43 +44,21 @@ pub(super) struct Voip {
 type Quality = BTreeMap<&'static str, f64>;
 
 impl Voip {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+    pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
         let codecs = [("g711", Codec::G711), ("g711-plain", Codec::G711_PLAIN), ("g729a", Codec::G729A)];
-        Ok(Self {
+        let voip = Self {
             codec: options.choice("codec", &codecs, Codec::G711)?,
             rate: options.rate("rate")?,
             packet: options.bytes("packet")?,
             buffer: options.time("buffer")?.unwrap_or(BUFFER),
             ways: options.choice("direction", &WAYS, BOTH)?,
             calls: options.count("calls", 1, 1)?,
-        })
+        };
+        Ok(Box::new(move |ground| voip.prepare(ground)))
     }
 
-    fn duplex(&self, ground: Ground<'_>) -> Duplex {
-        let payload = match (self.packet, self.rate) {
-            (Some(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
-            (None, Some(_)) => PAYLOAD,
-            (None, None) => self.codec.bytes + RTP_BYTES,
-        };
-        let plan = Duplex {
-            client: ground.client.clone(),
-            server: ground.server.clone(),
-            destination: (ground.ends.server, 0).into(),
-            payload,
-            interval: FRAME,
-            up: self.ways.contains(&Towards::Server),
-            down: self.ways.contains(&Towards::Client),
-            linger: LINGER,
-        };
-        let Some(rate) = self.rate else { return plan };
-        let nanos = plan.packet_bytes() * 8 * 1_000_000_000 / rate.bits_per_second();
-        Duplex { interval: Duration::from_nanos(nanos), ..plan }
-    }
-}
-
-impl Workload for Voip {
     /// Step 1; then the others.
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+    fn prepare(self, ground: Ground<'_>) -> Result<Ready<'_>, LabError> {
         let plan = self.duplex(ground);
         let (frame, headers) = (plan.interval, ip_and_udp(ground) as u64);
         let calls = (0..self.calls).map(|_| plan.prepare()).collect::<Result<Vec<_>, _>>()?;
@@ -113,6 +91,27 @@ impl Workload for Voip {
             found.samples.insert("delay_ms".to_owned(), delays);
             Ok(found)
         }))
+    }
+
+    fn duplex(&self, ground: Ground<'_>) -> Duplex {
+        let payload = match (self.packet, self.rate) {
+            (Some(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            (None, Some(_)) => PAYLOAD,
+            (None, None) => self.codec.bytes + RTP_BYTES,
+        };
+        let plan = Duplex {
+            client: ground.client.clone(),
+            server: ground.server.clone(),
+            destination: (ground.ends.server, 0).into(),
+            payload,
+            interval: FRAME,
+            up: self.ways.contains(&Towards::Server),
+            down: self.ways.contains(&Towards::Client),
+            linger: LINGER,
+        };
+        let Some(rate) = self.rate else { return plan };
+        let nanos = plan.packet_bytes() * 8 * 1_000_000_000 / rate.bits_per_second();
+        Duplex { interval: Duration::from_nanos(nanos), ..plan }
     }
 }
 

@@ -40,8 +40,22 @@ pub(super) struct Web {
     congestion: Congestion,
 }
 
-impl Workload for Web {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+impl Web {
+    pub(super) fn parse(options: &mut Options) -> Result<Workload, LabError> {
+        let count = options.count("objects", 1, OBJECTS)?;
+        let median = options.bytes("median")?.unwrap_or(MEDIAN_BYTES);
+        let spread = options.number("spread", SPREAD)?;
+        let page = options.count("page", 0, PAGE)? as u64;
+        let web = Self {
+            objects: sizes(count, median, spread, page),
+            connections: options.count("connections", 1, CONNECTIONS)?,
+            keep_alive: options.yes("keep-alive", false)?,
+            congestion: options.congestion()?,
+        };
+        Ok(Box::new(move |ground| web.prepare(ground)))
+    }
+
+    fn prepare(self, ground: Ground<'_>) -> Result<Ready<'_>, LabError> {
         let answers = Answers::start(ground, self.congestion)?;
         Ok(Box::new(move |when: When| {
             let browse = |target: Target| self.browse(target, when);
@@ -52,21 +66,6 @@ impl Workload for Web {
             found.put_samples_and_high("object", object_ms);
             Ok(found)
         }))
-    }
-}
-
-impl Web {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        let count = options.count("objects", 1, OBJECTS)?;
-        let median = options.bytes("median")?.unwrap_or(MEDIAN_BYTES);
-        let spread = options.number("spread", SPREAD)?;
-        let page = options.count("page", 0, PAGE)? as u64;
-        Ok(Self {
-            objects: sizes(count, median, spread, page),
-            connections: options.count("connections", 1, CONNECTIONS)?,
-            keep_alive: options.yes("keep-alive", false)?,
-            congestion: options.congestion()?,
-        })
     }
 
     /// Step 4: how long each page took, in milliseconds, and whether one broke, which is the last.

@@ -132,6 +132,18 @@ pub fn run(host: &Namespace, words: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// Looks from time to time until it is so: whether it was in time.
+pub fn until(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let late = Instant::now() + patience;
+    while !is_so() {
+        if Instant::now() > late {
+            return false;
+        }
+        thread::sleep(GLANCE);
+    }
+    true
+}
+
 fn ping(from: &Namespace, destination: IpAddr) -> PingReport {
     let interval = Duration::from_millis(20);
     Ping { from: from.clone(), destination, interval, duration: interval * 10 }.run().expect("it pings")
@@ -173,11 +185,7 @@ impl Contest<'_> {
 
     /// Waits until a link has carried this many bytes.
     pub fn await_carried(&self, link: &str, bytes: u64) {
-        let late = Instant::now() + PATIENCE;
-        while self.carried(link) < bytes {
-            assert!(Instant::now() < late, "{link} carried {} bytes", self.carried(link));
-            thread::sleep(GLANCE);
-        }
+        assert!(until(PATIENCE, || self.carried(link) >= bytes), "{link} carried {} bytes", self.carried(link));
     }
 
     /// This many connections, which end at once.
@@ -207,10 +215,7 @@ impl Contest<'_> {
             assert!(!Path::new(&process).exists(), "{} still runs", program.role);
         }
         // The kernel removes a device a moment after its program has ended.
-        let late = Instant::now() + PATIENCE;
-        while ground.state() != before && Instant::now() < late {
-            thread::sleep(GLANCE);
-        }
+        until(PATIENCE, || ground.state() == before);
         let after = ground.state();
         for (question, before) in &before {
             assert_eq!(&after[question], before, "{question}");

@@ -1,8 +1,7 @@
 //! The kernel's MPTCP: subflows are counted where they are, among the client's connections.
 
 use std::net::SocketAddr;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hawser_lab::LabError;
 use hawser_lab::contender::Transport;
@@ -10,11 +9,10 @@ use hawser_lab::stage::Stage;
 use hawser_wire::traffic::{Congestion, ConnectedFlows, Flows, Reliable, Timeline, Towards};
 use hawser_wire::{Moment, Namespace};
 
-use super::ground::{Contest, Ground, HOUSEKEEPING, IPV6, ip, run};
+use super::ground::{Contest, Ground, HOUSEKEEPING, IPV6, ip, run, until};
 
 const PORT: u16 = 5002;
 const PATIENCE: Duration = Duration::from_secs(10);
-const GLANCE: Duration = Duration::from_millis(50);
 
 /// An MPTCP connection with this many subflows, which has not sent yet.
 fn connection(contest: &Contest<'_>, stage: &Stage, subflows: usize) -> ConnectedFlows {
@@ -40,15 +38,12 @@ fn stream(contest: &Contest<'_>, stage: &Stage, subflows: usize, duration: Durat
 
 /// Waits until there are this many subflows, and names their ends if that does not come.
 fn await_subflows(client: &Namespace, wanted: usize) {
-    let late = Instant::now() + PATIENCE;
-    loop {
-        let said = run(client, &format!("ss -Htn state established dport = :{PORT}"));
-        if said.lines().count() == wanted {
-            return;
-        }
-        assert!(Instant::now() < late, "{wanted} subflows wanted, but:\n{said}");
-        thread::sleep(GLANCE);
-    }
+    let mut said = String::new();
+    let are_there = until(PATIENCE, || {
+        said = run(client, &format!("ss -Htn state established dport = :{PORT}"));
+        said.lines().count() == wanted
+    });
+    assert!(are_there, "{wanted} subflows wanted, but:\n{said}");
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod browser;
 mod drives;
 mod report;
 mod report_page;
-mod scenario_golden;
 mod scenarios;
 #[path = "../synthetic/mod.rs"]
 mod synthetic;

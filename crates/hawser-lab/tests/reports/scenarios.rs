@@ -1,14 +1,26 @@
-//! The scenarios that come with Hawser: each says what it re-examines, is understood by those who carry it out, and can
-//! be built.
+//! Scenarios and SCION networks as files: each NAME.toml must give what NAME.golden beside it says, what was understood
+//! or its faults. And the scenarios that come with Hawser: each says what it re-examines, is understood by those who
+//! carry it out, and can be built.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment;
-use hawser_lab::scenario::{self, Case, Column, PlotKind, Published, Scenario};
+use hawser_lab::localnet::Topology;
+use hawser_lab::scenario::{self, Case, Column, FileError, PlotKind, Profile, Published, Scenario, profiles};
 use hawser_lab::stage::Stage;
 
+#[path = "../../../hawser-config/tests/support/damaged.rs"]
+mod damaged;
+#[path = "../../../hawser-config/tests/support/golden.rs"]
+mod golden;
+
+const PAGE: &str = include_str!("../../../../docs/scenarios.md");
+/// What is understood of a text, under this name and with this folder's files.
+type Read = fn(&str, &str, &Path) -> Result<String, FileError>;
+/// Below tests/; fewer pairs than this mean that the folder was not found or not read.
+const FOLDERS: [(&str, usize, Read); 2] = [("scenario", 8, scenario), ("localnet/topologies", 6, topology)];
 /// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
 const TESTBED: [(char, u32); 7] = [('A', 8), ('B', 7), ('C', 8), ('D', 8), ('E', 6), ('F', 9), ('G', 3)];
 /// Ours beside them: three interfaces, where the testbed has two.
@@ -30,12 +42,66 @@ const PUBLISHED: [(&str, usize); 13] = [
     ("shila-quic", 6),
 ];
 
+fn scenario(text: &str, name: &str, folder: &Path) -> Result<String, FileError> {
+    let scenario = Scenario::parse(text, name, Some(folder))?;
+    Ok(format!("{:#?}\n", Scenario { text: String::new(), traces: BTreeMap::new(), ..scenario }))
+}
+
+fn topology(text: &str, name: &str, folder: &Path) -> Result<String, FileError> {
+    Ok(format!("{:#?}\n", Topology::parse(text, name, Some(folder), None)?))
+}
+
+fn below(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder)
+}
+
 fn all() -> Vec<Scenario> {
     scenario::all().expect("embedded scenarios")
 }
 
 fn named(name: &str) -> Scenario {
     scenario::find(name, None).unwrap_or_else(|error| panic!("{name}: {error}")).remove(0)
+}
+
+#[test]
+fn every_file_gives_its_golden_answer() {
+    for (folder, pairs_min, read) in FOLDERS {
+        let folder = below(folder);
+        golden::assert_golden(&golden::inputs(&folder, pairs_min), |text, name| match read(text, name, &folder) {
+            Ok(understood) => understood,
+            Err(FileError::Faulty { errors, .. }) => golden::render(&errors),
+            Err(error) => panic!("{error}"),
+        });
+    }
+}
+
+#[test]
+fn a_damaged_file_is_answered_with_places_inside_it() {
+    for (folder, _, read) in FOLDERS {
+        let folder = below(folder);
+        // As often as there are kinds of damage: each at each place.
+        damaged::assert_places(&vec![folder.join("whole.toml"); 4], |text| match read(text, "damaged.toml", &folder) {
+            Err(FileError::Faulty { errors, .. }) if !errors.is_empty() => errors,
+            other => other.map(|_| Vec::new()).expect("it is read, or has faults"),
+        });
+    }
+}
+
+#[test]
+fn the_documentations_scenario_is_right() {
+    let example = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it has an example");
+    // The name of a file in it stands for any.
+    let example = example.replace("file.trace", "short.trace");
+    let read = Scenario::parse(&example, "docs/scenarios.md", Some(&below("scenario")));
+    assert_eq!(read.unwrap_or_else(|error| panic!("{error:#?}")).name, "proxy-two-equal");
+}
+
+#[test]
+fn the_documentation_names_every_profile() {
+    for Profile { name, about, .. } in profiles() {
+        let row = format!("\n| `{name}` | {about} |");
+        assert_eq!(PAGE.matches(&row).count(), 1, "docs/scenarios.md has{row}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
 use hawser_lab::scenario::{Family, Scenario};
@@ -110,16 +110,13 @@ impl Talk {
         let before = carried(stage, index);
         let seen: Vec<SocketAddr> = (0..QUESTIONS).map(|_| self.ask().expect("answers")).collect();
         // A link publishes its counters when it has delivered: the last answer may be here before.
-        let grown = || {
-            let (now, name) = (carried(stage, index), &stage.links[index].name);
-            let counts = [now[0] - before[0], now[1] - before[1]];
-            if counts.iter().all(|count| *count >= QUESTIONS) { Ok(()) } else { Err(format!("{counts:?} over {name}")) }
-        };
         let start = Instant::now();
-        while grown().is_err() && start.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(1));
+        let short = || carried(stage, index).into_iter().zip(before).any(|(now, before)| now < before + QUESTIONS);
+        while short() && start.elapsed() < PATIENCE {
+            sleep(ms(1));
         }
-        grown().expect("all questions and answers go over the link");
+        let (now, name) = (carried(stage, index), &stage.links[index].name);
+        assert!(!short(), "all questions and answers go over {name}: {before:?} became {now:?}");
         seen[0]
     }
 
@@ -172,59 +169,36 @@ pub fn near(silence: Silence, told: [Option<u64>; 2], late: Duration) {
     }
 }
 
-/// Packets over a link, one each ms, until it is asked. Runs until then; one owner.
-pub struct Watch {
-    receiver: std::thread::JoinHandle<Vec<Moment>>,
-    stop: Arc<AtomicBool>,
-    way: Duration,
-}
-
-impl Watch {
-    pub fn start(stage: &Stage, link: usize, port: u16) -> Self {
-        let ends = stage.ends_of(link);
-        // Addresses outlast a link that is down.
-        let near = bind(&stage.client, ends.client, 0, ms(50));
-        let far = bind(&stage.server, ends.server, port, ms(50));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (sender_stop, receiver_stop) = (Arc::clone(&stop), Arc::clone(&stop));
-        std::thread::spawn(move || {
-            while !sender_stop.load(Ordering::Relaxed) {
-                // Refused where the interface is down.
-                let _ = near.send_to(b"?", (ends.server, port));
-                std::thread::sleep(ms(1));
-            }
-        });
-        let receiver = std::thread::spawn(move || {
-            let mut arrived = Vec::new();
-            while !receiver_stop.load(Ordering::Relaxed) {
-                if far.recv(&mut [0]).is_ok() {
-                    arrived.push(Moment::now());
-                }
-            }
-            arrived
-        });
-        let way = stage.links[link].link.settings(Way::AToB).delay;
-        Self { receiver, stop, way }
-    }
-
-    /// Silences of more than 100 ms, counted from a moment. A packet on its way when a link ends is lost: the last to
-    /// arrive did so when it ended; the first that comes later was sent a way's time before.
-    pub fn silences(self, start: Moment) -> Vec<Silence> {
-        self.stop.store(true, Ordering::Relaxed);
-        let end = Moment::now();
-        let arrived = self.receiver.join().expect("it ends");
-        let since = |moment: Moment| moment.since(start);
-        let mut silences = Vec::new();
-        let mut last = None;
-        for &moment in &arrived {
-            if since(moment) > last.unwrap_or_default() + ms(100) {
-                silences.push([last, Some(since(moment).saturating_sub(self.way))]);
-            }
-            last = Some(since(moment));
+/// Sends packets over a link until `end`, one each ms. Gives the silences of more than 100 ms, counted from `start`: a
+/// packet on its way when a link ends is lost, so the last to arrive did so when it ended; the first that comes later
+/// was sent a way's time before.
+pub fn watch(stage: &Stage, link: usize, port: u16, [start, end]: [Moment; 2]) -> JoinHandle<Vec<Silence>> {
+    let ends = stage.ends_of(link);
+    // Addresses outlast a link that is down.
+    let (near, far) = (bind(&stage.client, ends.client, 0, ms(50)), bind(&stage.server, ends.server, port, ms(50)));
+    let way = stage.links[link].link.settings(Way::AToB).delay;
+    spawn(move || {
+        while Moment::now() < end {
+            // Refused where the interface is down.
+            let _ = near.send_to(b"?", (ends.server, port));
+            sleep(ms(1));
         }
-        if since(end) > last.unwrap_or_default() + ms(100) {
+    });
+    spawn(move || {
+        let (mut silences, mut last) = (Vec::new(), None);
+        let is_silent = |last: Option<Duration>, now: Duration| now > last.unwrap_or_default() + ms(100);
+        while Moment::now() < end {
+            if far.recv(&mut [0]).is_ok() {
+                let now = Moment::now().since(start);
+                if is_silent(last, now) {
+                    silences.push([last, Some(now.saturating_sub(way))]);
+                }
+                last = Some(now);
+            }
+        }
+        if is_silent(last, end.since(start)) {
             silences.push([last, None]);
         }
         silences
-    }
+    })
 }

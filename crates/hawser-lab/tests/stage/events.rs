@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hawser_lab::contender::{Offer, Transport};
 use hawser_lab::experiment::Findings;
-use hawser_lab::scenario::{Event, Family, Figures, Happening};
+use hawser_lab::scenario::{Event, Family, Figure, Happening};
 use hawser_lab::stage::{Ends, Stage, Timeline};
 use hawser_wire::{EmulatedLink, Moment, Rate, Trace, Way};
 
-use crate::common::{self, EXACT, SILENCE, Talk, Watch, both_of, build, goodput, measured, ms, near, scenario};
+use crate::common::{self, EXACT, SILENCE, Talk, both_of, build, goodput, measured, ms, near, scenario, watch};
 
 fn event(at: u64, link: &str, what: Happening) -> Event {
     Event { name: String::new(), at: ms(at), link: link.to_owned(), what }
@@ -124,10 +124,9 @@ fn an_absent_link_comes_with_a_restore_or_a_handover() {
 fn a_change_says_some_figures_and_leaves_the_others() {
     measured(|| {
         let stage = build("", "");
-        let slow = Figures { rate: Some(Rate::mbit(5.0)), ..Figures::default() };
-        let late = Figures { delay: Some(ms(25)), ..Figures::default() };
-        happen(&stage, "wifi", Happening::Change { up: Box::new(slow.clone()), down: Box::new(slow) });
-        happen(&stage, "wifi", Happening::Change { up: Box::default(), down: Box::new(late) });
+        let slow = vec![Figure::Rate(Rate::mbit(5.0))];
+        happen(&stage, "wifi", Happening::Change { up: slow.clone(), down: slow });
+        happen(&stage, "wifi", Happening::Change { up: vec![], down: vec![Figure::Delay(ms(25))] });
         let got = goodput(&stage, stage.ends_of(0));
         assert!((4.2..=5.0).contains(&got), "{got} Mbit/s");
         let trip = talk(&stage, 0).trip();
@@ -207,17 +206,18 @@ fn events_happen_at_their_times_and_are_told() {
             event(300, "wifi", Happening::BlackHole),
             event(60_000, "wifi", Happening::Cut),
         ];
-        let watch = Watch::start(&stage, 0, 4200);
         let start = Moment::now();
+        let end = start + ms(1000);
+        let silences = watch(&stage, 0, 4200, [start, end]);
         let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");
-        (start + ms(1000)).sleep_until();
+        end.sleep_until();
         let marks = timeline.finish().expect("they happened").marks;
         let told: Vec<&str> = marks.iter().map(|mark| mark.what.as_str()).collect();
         assert_eq!(told, ["wifi black hole", "wifi restored"], "what was to come later does not happen");
         for (mark, at_s) in marks.iter().zip([0.3, 0.7]) {
             assert!((0.0..EXACT.as_secs_f64()).contains(&(mark.at_s - at_s)), "{mark:?}");
         }
-        let silences = watch.silences(start);
+        let silences = silences.join().expect("it ends");
         assert!(silences.len() == 1, "{silences:?}");
         near(silences[0], [Some(300), Some(700)], EXACT);
     });
@@ -233,12 +233,13 @@ fn a_cut_and_a_handover_take_effect_at_their_times() {
             event(500, "wifi", Happening::Restore),
             event(900, "wifi", Happening::Handover { to }),
         ];
-        let watches = [(0, 4300), (1, 4301)].map(|(link, port)| Watch::start(&stage, link, port));
         let start = Moment::now();
+        let end = start + ms(1400);
+        let silences = [(0, 4300), (1, 4301)].map(|(link, port)| watch(&stage, link, port, [start, end]));
         let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");
-        (start + ms(1400)).sleep_until();
+        end.sleep_until();
         assert_eq!(timeline.finish().expect("they happened").marks.len(), 3);
-        let [wifi, eth] = watches.map(|watch| watch.silences(start));
+        let [wifi, eth] = silences.map(|silences| silences.join().expect("it ends"));
         // What ends ends at once; what comes up takes the time of some netlink requests.
         assert!(wifi.len() == 2 && eth.len() == 1, "{wifi:?} {eth:?}");
         near(wifi[0], [Some(300), Some(500)], 5 * EXACT);

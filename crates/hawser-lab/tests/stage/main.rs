@@ -3,4 +3,3 @@
 mod common;
 mod events;
 mod network;
-mod topology;

@@ -1,11 +1,13 @@
-//! The network as it was told: routes, addresses, rates, delays, and nothing left.
+//! The network as it was told: routes, addresses, rates, delays, and nothing left; and the same of a bond's topology.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::Ends;
-use hawser_wire::Way;
+use hawser_lab::topology::{Bond, ENDPOINT, Over};
+use hawser_wire::traffic::Towards;
+use hawser_wire::{Direction, Way};
 
 use crate::common::{QUESTIONS, Talk, bind, both_of, build, carried, goodput, measured, ms, stage, transfer};
 
@@ -212,4 +214,49 @@ fn a_scenarios_profiles_carry_what_their_media_do() {
             assert!(mbps.contains(&got), "{}: {got} Mbit/s", stage.links[index].name);
         }
     });
+}
+
+/// The topology of a bond, whose links carry these rates, in Mbit/s.
+fn bond(rates: &[f64]) -> Bond {
+    let plans: Vec<_> = rates.iter().map(|mbps| Direction::shaped(*mbps, ms(5), ms(100)).both_ways()).collect();
+    Bond::new(&plans).expect("the topology stands (these tests need root)")
+}
+
+/// Asks the endpoint by each link, and sees that it was asked from the link's address.
+fn ask_over_each(bond: &Bond, links: u8) {
+    for number in 1..=links {
+        let from = Talk::ask_by(&bond.local, &bond.interface(usize::from(number) - 1), (&bond.remote, ENDPOINT.into()));
+        assert_eq!(from, IpAddr::from([10, 10, number, 2]));
+    }
+}
+
+/// Mbit/s of a transfer without a tunnel.
+fn plain_goodput(bond: &Bond, towards: Towards) -> f64 {
+    let got = bond.transfer(towards, Over::LinkOne, ms(1500)).run().expect("it runs");
+    got.mbps_between(got.start() + ms(500), got.start() + ms(1500))
+}
+
+#[test]
+fn every_link_of_a_bond_has_its_own_way_to_the_one_endpoint() {
+    ask_over_each(&bond(&[50.0, 30.0, 20.0]), 3);
+}
+
+#[test]
+fn links_that_share_a_bottleneck_have_addresses_of_their_own_and_one_rate() {
+    let way = Direction::shaped(20.0, ms(5), ms(50));
+    let bond = Bond::sharing(2, &way, &way).expect("the topology stands (these tests need root)");
+    ask_over_each(&bond, 2);
+    let rate = plain_goodput(&bond, Towards::Server);
+    assert!((15.0..=20.0).contains(&rate), "{rate} Mbit/s");
+    let [bottleneck] = bond.links.as_slice() else { panic!("{} emulated links", bond.links.len()) };
+    assert!(bottleneck.counters(Way::AToB).packets_sent > 1000, "all went through it");
+}
+
+#[test]
+fn a_plain_transfer_fills_link_one_both_ways() {
+    let bond = bond(&[40.0, 20.0]);
+    for towards in [Towards::Server, Towards::Client] {
+        let rate = plain_goodput(&bond, towards);
+        assert!((36.0..=40.0).contains(&rate), "{rate} Mbit/s {towards:?}");
+    }
 }

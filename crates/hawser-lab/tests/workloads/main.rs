@@ -69,7 +69,7 @@ fn on(ways: &[Direction], test: impl Fn(&Lab)) {
     measured(|| test(&Lab::new(ways)));
 }
 
-fn made(kind: &str, options: &str) -> Box<dyn Workload> {
+fn made(kind: &str, options: &str) -> Workload {
     let options = toml::from_str(options).expect("TOML");
     let plan = WorkloadPlan { kind: kind.to_owned(), name: "test".to_owned(), duration: ms(1), options };
     make(&plan).expect("it is made")
@@ -77,8 +77,7 @@ fn made(kind: &str, options: &str) -> Box<dyn Workload> {
 
 /// Makes, prepares and runs a workload, and holds it to its time.
 fn run(ground: Ground<'_>, duration: Duration, kind: &str, options: &str) -> Findings {
-    let workload = made(kind, options);
-    let workload = workload.prepare(ground).expect("it is prepared");
+    let workload = made(kind, options)(ground).expect("it is prepared");
     // Its threads are to be there by then, on a busy machine too: one that sends late sends all at once what was due.
     let start = Moment::now() + ms(100);
     let found = workload(When { start, duration, after: Duration::ZERO }).expect("it runs");

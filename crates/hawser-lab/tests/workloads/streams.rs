@@ -65,7 +65,7 @@ fn a_host_beside_the_client_competes_with_it() {
         within(&found, "goodput_mbps", 15.0, 19.4);
         within(&found, "competitor_tcp1_mbps", 7.0, 9.7);
         within(&found, "jain", 0.8, 0.99);
-        let error = made("bulk", "competitors = ['tcp2']").prepare(ground).err().expect("nobody of this name");
+        let error = made("bulk", "competitors = ['tcp2']")(ground).err().expect("nobody of this name");
         assert!(error.to_string().contains("tcp2"), "{error}");
     });
 }

@@ -253,11 +253,11 @@ pub(super) fn judge(summaries: &[Summary]) -> Result<(), Failure> {
 }
 
 fn save(from: &Path, to: &Path) -> Result<(), Failure> {
-    print(&format!("saved in {}: {}\n", to.display(), report::save(from, to).map_err(told)?.join(", ")))
+    print(&format!("saved in {}: {}\n", to.display(), saved::save(from, to).map_err(told)?.join(", ")))
 }
 
 fn stale(dir: &Path) -> Result<(), Failure> {
-    let ages = report::ages(dir).map_err(told)?;
+    let ages = saved::ages(dir).map_err(told)?;
     let lines: String = ages.iter().map(|age| format!("{age}\n")).collect();
     print(&lines)?;
     match ages.iter().filter(|age| age.stale.is_some()).count() {

@@ -12,7 +12,7 @@ use hawser_wire::Namespace;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use ring::digest::{SHA256, digest};
 
-use crate::cleanup::{self, Folder};
+use crate::cleanup::Folder;
 use crate::contender::Program;
 use crate::contender::undo::Undo;
 use crate::error::LabError;
@@ -46,7 +46,6 @@ pub(super) struct Certificate {
 
 impl Pair {
     pub(super) fn new(kind: &'static str) -> Result<Self, LabError> {
-        let _making = cleanup::making();
         Ok(Self { kind, programs: Vec::new(), undo: Undo::default(), folder: Folder::new()? })
     }
 
@@ -77,7 +76,6 @@ impl Pair {
         program: &Path,
         arguments: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), LabError> {
-        let _making = cleanup::making();
         let arguments: Vec<_> = arguments.into_iter().collect();
         let file = program.file_name().unwrap_or_default().to_string_lossy();
         let process = Process::start(&format!("{role} {file}"), namespace, program, &arguments, &self.folder)?;
@@ -87,15 +85,8 @@ impl Pair {
 
     /// Runs a program to its end, seeing the same /run as the others.
     pub(super) fn run(&self, namespace: &Namespace, program: &Path, arguments: &[&str]) -> Result<(), LabError> {
-        let making = cleanup::making();
         let name = format!("{} {}", self.kind, arguments.first().copied().unwrap_or_default());
-        let mut process = Process::start(&name, namespace, program, arguments, &self.folder)?;
-        drop(making);
-        match until(PATIENCE, GLANCE, || process.ended())? {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(process.fault(format!("it ended: {status}"))),
-            None => Err(process.fault("it did not end")),
-        }
+        Process::start(&name, namespace, program, arguments, &self.folder)?.finish(PATIENCE)
     }
 
     /// Step 2: waits for the device that an end's program makes.

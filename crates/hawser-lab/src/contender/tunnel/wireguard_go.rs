@@ -18,7 +18,6 @@ use hawser_config::PrivateKey;
 use ipnet::IpNet;
 
 use super::{Adapter, Ground, LOCAL, LabError, Options, Pair, REMOTE, Stage, pair};
-use crate::cleanup::making;
 use crate::contender::links::steer;
 use crate::go::GoModule;
 use crate::portals::{any_of, new_key};
@@ -120,10 +119,9 @@ fn wire(ground: &Ground<'_>, pair: &mut Pair, program: &Path, call: SocketAddr) 
     let remote = configuration(&remote_key, Some(PORT), &local_key, None, &ground.behind(|ends| ends.client));
     let local = configuration(&local_key, None, &remote_key, Some(call), &ground.behind(|ends| ends.server));
     for (role, text) in [(REMOTE, remote), (LOCAL, local)] {
-        let (making, device) = (making(), device(role));
+        let device = device(role);
         let name = format!("{role} wireguard-go");
         let process = Process::start(&name, ground.namespace(role), program, &["-f", &device], &pair.folder)?;
-        drop(making);
         tell(&process, &pair.folder.path().join(SOCKETS).join(format!("{device}.sock")), &text)?;
         pair.programs.push((role, process));
         ground.configure(role, &device, pair)?;

@@ -37,51 +37,43 @@ fn plain(stage: &Stage) -> Result<(Offer, Down), LabError> {
     Ok((Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs, portals: None }, down))
 }
 
-/// A transfer from the server, or what its option says instead.
-struct Transfer {
-    says: Option<&'static str>,
+/// A transfer from the server, or what is said instead.
+fn prepare<'g>(says: Option<&'static str>, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
+    note("prepare");
+    // A connection whose segments the watch sees.
+    let address = SocketAddr::new(ground.ends.server, 4000);
+    let listener = ground.server.run(|| TcpListener::bind(address))?.expect("a port");
+    drop(ground.client.run(|| TcpStream::connect(address))?.expect("it is there"));
+    drop(listener);
+    Ok(Box::new(move |when: When| transfer(says, ground, when)))
 }
 
-impl Workload for Transfer {
-    fn prepare<'g>(&'g self, ground: Ground<'g>) -> Result<Ready<'g>, LabError> {
-        note("prepare");
-        // A connection whose segments the watch sees.
-        let address = SocketAddr::new(ground.ends.server, 4000);
-        let listener = ground.server.run(|| TcpListener::bind(address))?.expect("a port");
-        drop(ground.client.run(|| TcpStream::connect(address))?.expect("it is there"));
-        drop(listener);
-        Ok(Box::new(move |when: When| self.run(ground, when)))
+fn transfer(says: Option<&str>, ground: Ground<'_>, when: When) -> Result<Findings, LabError> {
+    note("run");
+    match says {
+        Some("missing") => return Err(missing("install it")),
+        Some(reason) => return Err(LabError::refused("measure goodput", reason.to_owned())),
+        None => {}
     }
-}
-
-impl Transfer {
-    fn run(&self, ground: Ground<'_>, when: When) -> Result<Findings, LabError> {
-        note("run");
-        match self.says {
-            Some("missing") => return Err(missing("install it")),
-            Some(reason) => return Err(LabError::refused("measure goodput", reason.to_owned())),
-            None => {}
-        }
-        when.start.sleep_until();
-        let (from, to) = ((ground.server, ground.ends.server), SocketAddr::new(ground.ends.client, 4001));
-        let got = TcpTransfer::cubic(from, (ground.client, to), when.duration).run()?;
-        let lines = [("goodput_mbps", 500), (measure::FINE, 10)].map(|(name, ms)| {
-            let step = Duration::from_millis(ms);
-            Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values: got.mbps_by(step) }
-        });
-        let mbps = got.mbps_between(got.start(), got.start() + when.duration);
-        // The round trip is as a ping beside it would find.
-        let figures = Findings::named([(LOADED, 50.0), ("goodput_mbps", mbps)]);
-        Ok(Findings { lines: lines.into(), ..figures })
-    }
+    when.start.sleep_until();
+    let (from, to) = ((ground.server, ground.ends.server), SocketAddr::new(ground.ends.client, 4001));
+    let got = TcpTransfer::cubic(from, (ground.client, to), when.duration).run()?;
+    let lines = [("goodput_mbps", 500), (measure::FINE, 10)].map(|(name, ms)| {
+        let step = Duration::from_millis(ms);
+        Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values: got.mbps_by(step) }
+    });
+    let mbps = got.mbps_between(got.start(), got.start() + when.duration);
+    // The round trip is as a ping beside it would find.
+    let figures = Findings::named([(LOADED, 50.0), ("goodput_mbps", mbps)]);
+    Ok(Findings { lines: lines.into(), ..figures })
 }
 
 fn missing(hint: &str) -> LabError {
     LabError::missing("tool", hint)
 }
 
-fn transfers(says: Option<&'static str>) -> Make<WorkloadPlan, Box<dyn Workload>> {
-    Box::new(move |_| Ok(Box::new(Transfer { says })))
+fn transfers(says: Option<&'static str>) -> Make<WorkloadPlan, Workload> {
+    Box::new(move |_| Ok(Box::new(move |ground| prepare(says, ground))))
 }
 
 fn live(scenario: &Scenario, says: Option<&'static str>) -> Outcome {

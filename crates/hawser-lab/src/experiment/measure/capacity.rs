@@ -11,7 +11,8 @@ use hawser_wire::Direction;
 
 use super::links::{GOODPUT, LOAD, PERCENT, mbps};
 use crate::experiment::Findings;
-use crate::scenario::{Case, Event, Happening, LinkPlan, WorkloadPlan};
+use crate::scenario::figures::lay;
+use crate::scenario::{Case, Event, Figure, Happening, LinkPlan, WorkloadPlan};
 use crate::workload::{Ways, ways};
 
 /// Steps of the line.
@@ -95,8 +96,8 @@ fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
         Happening::Change { up, down } => {
             let Some(now) = links.get_mut(event.link.as_str()) else { return };
             for (figures, (way, since)) in [up, down].into_iter().zip(&mut now.ways) {
-                figures.apply(way);
-                if figures.trace.is_some() {
+                lay(figures, way);
+                if figures.iter().any(|figure| matches!(figure, Figure::Trace(_))) {
                     *since = event.at;
                 }
             }

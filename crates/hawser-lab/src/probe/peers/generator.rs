@@ -27,8 +27,7 @@ use hawser_sim::random::Seeded;
 use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::LabError;
-use super::remote::{ADDRESS, Remote, inner_packet};
+use super::{ADDRESS, LabError, Remote, inner_packet};
 use crate::background::{Background, Stop};
 use crate::topology::ENDPOINT;
 

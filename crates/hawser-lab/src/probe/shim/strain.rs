@@ -14,25 +14,25 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_scion::select::Criterion;
 use hawser_wire::Namespace;
 use hawser_wire::traffic::{Congestion, Reliable, Stack, Towards};
-use socket2::{SockRef, Socket};
+use socket2::Socket;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpSocket};
-use tokio::runtime::{Builder, Runtime};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::{Asked, Figures, Ground, LabError};
+use super::{Asked, Findings, Ground, LabError};
 use crate::attack::Attack;
 use crate::attack::shim::{PORT as ATTACK_PORT, ShimArsenal};
-use crate::background::{Background, Stop};
+use crate::background::{Background, runtime};
 use crate::probe::{MEBIBYTE, WARM, shaped};
 use crate::shim::{Place, Shim};
+use crate::wait::until;
+use crate::workload::{accept, dial};
 
 /// Paths between the hosts: each connection has a subflow, too.
 const PATHS: u8 = 2;
@@ -62,10 +62,11 @@ const SETTLE: Duration = Duration::from_secs(1);
 const COUNTED: [&str; 6] = ["malformed", "unknown_context", "unknown_token", "foreign", "strange_probe", "stray"];
 
 /// Step 1.
-pub(crate) fn churn(asked: &Asked) -> Result<Figures, LabError> {
+pub(crate) fn churn(asked: &Asked) -> Result<Findings, LabError> {
     let ground = Ground::start(asked, &Place::parallel(PATHS, None)?, PATHS, Criterion::Sharability, "")?;
     let shims = [&ground.pair.client, &ground.pair.server];
-    let (ends, address) = (shims.map(Shim::namespace), SocketAddr::new(shims[1].address().into(), PORT));
+    let ends = shims.map(|shim| &shim.host.namespace);
+    let address = SocketAddr::new(shims[1].address().into(), PORT);
     exchange(ends, address, CONNECTIONS, FIRST)?;
     let resident = || Ok::<_, LabError>([shims[0].process.usage()?.resident, shims[1].process.usage()?.resident]);
     let before = resident()?;
@@ -78,12 +79,10 @@ pub(crate) fn churn(asked: &Asked) -> Result<Figures, LabError> {
     let ended = Instant::now();
     let of = |shim: &Shim| shim.status().map_or(usize::MAX, |status| status.connections.len());
     let left = || shims.map(of).into_iter().fold(0, usize::saturating_add);
-    while left() > 0 && ended.elapsed() < PATIENCE {
-        thread::sleep(GLANCE);
-    }
+    until(PATIENCE, GLANCE, || Ok((left() == 0).then_some(())))?;
     let gone_s = ended.elapsed().as_secs_f64();
     let grown = |index: usize| after[index].saturating_sub(before[index]) as f64 / MEBIBYTE;
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("opened_per_s", (exchanged.len() - failures.len()) as f64 / took.as_secs_f64()),
         ("failed", failures.len() as f64),
         ("left", left() as f64),
@@ -103,23 +102,11 @@ fn exchange(
     duration: Duration,
 ) -> Result<(Vec<io::Result<()>>, Duration), LabError> {
     let listener = server.run(|| STREAM.listen(address))?.map_err(|error| LabError::system("listen", error))?;
-    let serve = move |stop: Stop| {
-        runtime()?.block_on(async {
-            tokio::select! {
-                ended = answer(listener) => ended,
-                () = stop.told() => Ok(()),
-            }
-        })
-    };
-    let _answering = Background::start(server, "answers", serve)?;
+    let _answering = Background::serve(server, "answers", move || answer(listener))?;
     let begun = Instant::now();
     let ask = || runtime().map(|runtime| runtime.block_on(ask_in_turn(address, per_second, duration)));
     let asked = client.run(ask)?.map_err(|error| LabError::system("open connections", error))?;
     Ok((asked, begun.elapsed()))
-}
-
-fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
 }
 
 /// The server's side.
@@ -127,12 +114,7 @@ async fn answer(listener: Socket) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener.into())?;
     loop {
-        let mut stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            // One that was reset while it waited.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) => return Err(error),
-        };
+        let mut stream = accept(&listener).await?;
         // The client finds out what went wrong.
         tokio::spawn(timeout(ANSWERED, async move {
             stream.read_exact(&mut [0; REQUEST]).await?;
@@ -155,10 +137,7 @@ async fn ask_in_turn(address: SocketAddr, per_second: u32, duration: Duration) -
 /// One connection of it.
 async fn ask(address: SocketAddr) -> io::Result<()> {
     let answer = async {
-        let socket = STREAM.socket(address)?;
-        socket.set_nonblocking(true)?;
-        let mut stream = TcpSocket::from_std_stream(socket.into()).connect(address).await?;
-        STREAM.check(&SockRef::from(&stream))?;
+        let mut stream = dial(STREAM, address).await?;
         stream.write_all(&[1; REQUEST]).await?;
         stream.read_to_end(&mut Vec::with_capacity(ANSWER)).await
     };
@@ -169,7 +148,7 @@ async fn ask(address: SocketAddr) -> io::Result<()> {
 }
 
 /// Step 3.
-pub(crate) fn hostile(asked: &Asked) -> Result<Figures, LabError> {
+pub(crate) fn hostile(asked: &Asked) -> Result<Findings, LabError> {
     let place = Place::parallel(PATHS, Some(&shaped()))?;
     let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability, "")?;
     let (client, server) = (&ground.pair.client, &ground.pair.server);
@@ -193,7 +172,7 @@ pub(crate) fn hostile(asked: &Asked) -> Result<Figures, LabError> {
     let counted = counted(server)? - before;
     let got = running.finish()?.all;
     let (calm, attacked) = (got.mbps_between(calm.0, calm.1), got.mbps_between(attacked.0, attacked.1));
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("calm_mbps", calm),
         ("attacked_mbps", attacked),
         ("ratio", attacked / calm),

@@ -19,7 +19,7 @@ use hawser_shim::status::ConnectionStatus;
 use hawser_wire::Moment;
 use hawser_wire::traffic::Towards;
 
-use super::{Asked, Figures, Ground, LabError};
+use super::{Asked, Findings, Ground, LabError};
 use crate::probe::usable::shim_share;
 use crate::probe::{MBPS, WARM, shaped};
 use crate::shim::{Carried, Place};
@@ -33,12 +33,12 @@ const BACK_SHARE: f64 = 0.5;
 const BACK_OVER: Duration = Duration::from_secs(1);
 
 /// Step 1.
-pub(crate) fn disjoint(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
+pub(crate) fn disjoint(asked: &Asked, towards: Towards) -> Result<Findings, LabError> {
     let place = Place::parallel(PATHS, Some(&shaped()))?;
     let (mbps, connection) = stream(asked, &place, PATHS, Criterion::Sharability, towards)?;
     let paths: BTreeSet<_> = connection.flows.iter().filter_map(|flow| Some(&flow.path.as_ref()?.hops)).collect();
     let usable = f64::from(PATHS) * MBPS * shim_share(1, 2, Carried::Udp);
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("goodput_mbps", mbps),
         ("usable_mbps", usable),
         ("ratio", mbps / usable),
@@ -47,12 +47,12 @@ pub(crate) fn disjoint(asked: &Asked, towards: Towards) -> Result<Figures, LabEr
 }
 
 /// Step 2.
-pub(crate) fn sharing(asked: &Asked, towards: Towards) -> Result<Figures, LabError> {
+pub(crate) fn sharing(asked: &Asked, towards: Towards) -> Result<Findings, LabError> {
     let place = Place::sharing()?;
     let (shared, by_latency) = stream(asked, &place, 2, Criterion::Latency, towards)?;
     let (disjoint, by_sharability) = stream(asked, &place, 2, Criterion::Sharability, towards)?;
     let usable = MBPS * shim_share(1, 3, Carried::Udp);
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("shared_mbps", shared),
         ("shared_ratio", shared / usable),
         ("shared_told", by_latency.sharability as f64),
@@ -98,7 +98,7 @@ impl What {
 pub(crate) const CUTS: [(&str, What); 3] = [("one", What::ONE), ("silently", What::SILENTLY), ("all", What::ALL)];
 
 /// Step 3.
-pub(crate) fn cut(asked: &Asked, what: What, towards: Towards) -> Result<Figures, LabError> {
+pub(crate) fn cut(asked: &Asked, what: What, towards: Towards) -> Result<Findings, LabError> {
     let What { links, is_silent, back, end } = what;
     let place = Place::parallel(PATHS, Some(&shaped()))?;
     let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability, "")?;
@@ -116,7 +116,7 @@ pub(crate) fn cut(asked: &Asked, what: What, towards: Towards) -> Result<Figures
     let recovered = got.recovered_after(restored, before * BACK_SHARE, BACK_OVER);
     let is_broken = report.flows.iter().any(|flow| flow.broken.is_some());
     let survived = !is_broken && recovered.is_some();
-    Ok(Figures::from([
+    Ok(Findings::named([
         ("before_mbps", before),
         ("during_mbps", got.mbps_between(cut, restored)),
         ("gap_ms", got.longest_gap(cut, restored).as_secs_f64() * 1e3),

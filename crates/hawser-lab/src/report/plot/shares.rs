@@ -19,7 +19,7 @@ pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<
     let mut panels = Vec::new();
     for kind in kinds(book, plot, cases, has) {
         for case in cases {
-            let Some(series) = kind.of(book, case, has) else { continue };
+            let Some(series) = book.get(&case.name, kind.contender, kind.workload, has) else { continue };
             let title = if several { titled(&case_label(case), &kind.label) } else { kind.label.clone() };
             panels.extend(panel(plot, title, &series.found, &case.links));
         }

@@ -17,21 +17,9 @@ pub(super) struct Strand<'a> {
 pub(super) struct Kind<'a> {
     pub label: String,
     pub slot: usize,
-    contender: &'a str,
+    pub contender: &'a str,
     /// None is each case's only one.
-    workload: Option<&'a str>,
-}
-
-impl<'a> Kind<'a> {
-    /// Its series in a case; rather one that has what is asked.
-    pub(super) fn of<'b>(
-        &self,
-        book: &'b Book<'a>,
-        case: &'a Case,
-        has: impl Fn(&Findings) -> bool,
-    ) -> Option<&'b Series<'a>> {
-        book.get(&case.name, self.contender, book.workload(case, self.contender, self.workload, has))
-    }
+    pub workload: Option<&'a str>,
 }
 
 /// Those of the plot's contenders that have what is asked in some case. Colours are the scenario's, so that a
@@ -70,7 +58,9 @@ pub(super) fn groups<'a, 'b>(
     has: impl Fn(&Findings) -> bool,
 ) -> Vec<(String, Vec<Strand<'b>>)> {
     let kinds = kinds(book, plot, cases, &has);
-    let series = |case: &'a Case, kind: &Kind<'a>| kind.of(book, case, &has).filter(|series| series.has(&has));
+    let series = |case: &Case, kind: &Kind<'_>| {
+        book.get(&case.name, kind.contender, kind.workload, &has).filter(|series| series.has(&has))
+    };
     if let ([kind], true) = (kinds.as_slice(), cases.len() > 1) {
         let strand = |(slot, case): (usize, &&'a Case)| {
             Some(Strand { label: case_label(case), slot, series: series(case, kind)? })

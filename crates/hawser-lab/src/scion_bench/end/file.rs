@@ -11,9 +11,7 @@ use std::time::Instant;
 
 use hawser_scion::conn::ScionSocket;
 use hawser_scion::conn::quic::QuicSocket;
-use quinn::{
-    ApplicationClose, ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt,
-};
+use quinn::{ApplicationClose, ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, VarInt};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::task::JoinSet;
@@ -67,7 +65,7 @@ pub(super) fn send(order: &Order) -> Result<Count, LabError> {
 async fn send_piece(order: Order, number: u16, piece: Piece, file: Arc<File>) -> Result<(u64, u64), LabError> {
     let socket = socket(&order, number)?;
     let name = socket.look_up(order.remote(number)?).await.map_err(|error| failed("find a way", error))?;
-    let mut transport = transport();
+    let mut transport = quic::transport(WINDOW);
     socket.fit(order.remote(number)?, &mut transport).map_err(|error| failed("fit", error))?;
     let (_, mut config) = configs()?;
     config.transport_config(Arc::new(transport));
@@ -96,7 +94,7 @@ pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
     runtime()?.block_on(async {
         let file = Arc::new(open(order, File::options().write(true))?);
         let (mut config, _) = configs()?;
-        config.transport_config(Arc::new(transport()));
+        config.transport_config(Arc::new(quic::transport(WINDOW)));
         let mut pieces = JoinSet::new();
         let endpoint = |number| {
             let endpoint = socket(order, number)?.endpoint(Some(config.clone()));
@@ -169,15 +167,6 @@ fn identity() -> Result<(PrivatePkcs8KeyDer<'static>, CertificateDer<'static>), 
 fn configs() -> Result<(ServerConfig, ClientConfig), LabError> {
     let (key, certificate) = identity()?;
     quic::configs(certificate, key, PROTOCOL).map_err(|error| failed("set up tls", error))
-}
-
-fn transport() -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    transport
-        .stream_receive_window(VarInt::from_u32(WINDOW))
-        .receive_window(VarInt::from_u32(WINDOW))
-        .send_window(WINDOW.into());
-    transport
 }
 
 #[cfg(test)]

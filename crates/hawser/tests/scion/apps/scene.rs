@@ -115,21 +115,21 @@ impl Scene {
 
     /// A program on the client's host, whose sockets become MPTCP.
     pub fn client(&self, program: &str) -> Command {
-        let mut command = self.pair.client.namespace().command(&self.hawser().to_string_lossy());
+        let mut command = self.pair.client.host.namespace.command(&self.hawser().to_string_lossy());
         command.args(["shim", "run", program]).env("LC_ALL", "C").current_dir("/");
         command
     }
 
     /// Runs a program on the server's host to its end, as the user.
     pub fn prepare(&self, user: &User, program: &Path, arguments: &[&str]) -> Child {
-        let mut command = user.command(self.pair.server.namespace());
+        let mut command = user.command(&self.pair.server.host.namespace);
         command.arg(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         command.spawn().expect("it starts")
     }
 
     /// Starts a server on the server's host, as the user, and waits until it listens.
     pub fn serve(&self, user: &User, program: &Path, arguments: &[&str], port: u16) -> Serving {
-        let namespace = self.pair.server.namespace();
+        let namespace = &self.pair.server.host.namespace;
         let mut command = user.command(namespace);
         command.arg(self.hawser()).args(["shim", "run"]).arg(program).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -193,7 +193,7 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, scene: &Scene) {
-        let mut ss = scene.pair.client.namespace().command("ss");
+        let mut ss = scene.pair.client.host.namespace.command("ss");
         let said = ss.args(["-M", "--info", "--numeric", "--no-header"]).output().expect("ss runs (package iproute2)");
         let said = String::from_utf8_lossy(&said.stdout);
         let counts = said.split_whitespace().filter_map(|word| word.strip_prefix("subflows:")?.parse().ok());
