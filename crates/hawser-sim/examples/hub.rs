@@ -1,7 +1,7 @@
 //! A member of a hub dies, is stopped, cut off or drained beside traffic: what its peer's users have of it.
 //!
 //! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1] [--streams 1]
-//! [--json FILE]`
+//! [--percent 100] [--json FILE]`
 //!
 //! Each fault has as many cases; the worst of them are printed. The file has every run, with commit, date and machine.
 
@@ -83,7 +83,8 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
 }
 
 fn main() {
-    let (mut seed, mut count, mut calls, mut streams, mut file, mut only) = (0, 100, 1, 1, None, None);
+    let (mut seed, mut count, mut calls, mut streams, mut percent, mut file, mut only) =
+        (0, 100, 1, 1, 100, None, None);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -93,6 +94,7 @@ fn main() {
             "--cases" => count = number(),
             "--calls" => calls = number().try_into().expect("--calls takes 1 to 100"),
             "--streams" => streams = number().try_into().expect("--streams takes a count"),
+            "--percent" => percent = number(),
             "--json" => file = Some(value),
             "--fault" => only = Some(value),
             _ => panic!("no argument is called {word}"),
@@ -101,7 +103,8 @@ fn main() {
     let (mut summaries, mut runs) = (Vec::new(), Vec::new());
     let chosen = |fault: &Fault| only.as_ref().is_none_or(|only| format!("{fault:?}").eq_ignore_ascii_case(only));
     for fault in FAULTS.into_iter().filter(chosen) {
-        let case = |seed| Case::draw(seed, fault).with_calls(calls).with_streams(streams);
+        let part = percent as f64 / 100.0;
+        let case = |seed| Case::draw(seed, fault).with_calls(calls).with_streams(streams).with_rates(part);
         let cases: Vec<Case> = (seed..seed + count).map(case).collect();
         let outcomes = each(&cases, Case::run);
         let (fields, line) = summary(fault, &outcomes.iter().collect::<Vec<_>>());
@@ -119,6 +122,7 @@ fn main() {
         ("seed", seed.to_string()),
         ("calls", calls.to_string()),
         ("streams", streams.to_string()),
+        ("percent_of_rates", percent.to_string()),
         ("summary", array(summaries.into_iter())),
         ("runs", array(runs.into_iter())),
     ];

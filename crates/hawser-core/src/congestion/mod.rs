@@ -22,8 +22,8 @@ mod testbench;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bbr::HEADROOM;
 pub use bbr::{Bbr, Departures};
+pub(crate) use bbr::{FULL_PIPE_GROWTH, HEADROOM};
 pub use cubic::Cubic;
 pub use kernel::Kernel;
 
@@ -230,9 +230,10 @@ pub trait Controller: Send {
     /// do not know how begin as ever.
     fn start_at(&mut self, _rate: Rate, _round_trip: Duration) {}
     /// The path is known to carry `rate` at this round trip: its own link does now, for the same sender
-    /// ([`Start::Known`](crate::units::Start)). Whether it goes on at that. It does not where it would begin with as
-    /// much anyway, which says that little is sent, and not how much could be; nor without a model of the rate.
-    fn resume(&mut self, _now: Time, rate: Rate, round_trip: Duration) -> bool {
+    /// ([`Start::Known`](crate::units::Start)); `filled`: that is all that it can. Whether it goes on at that. It does
+    /// not where it would begin with as much anyway, unless the link was filled: that says that little is sent, and not
+    /// how much could be; nor without a model of the rate.
+    fn resume(&mut self, _now: Time, rate: Rate, round_trip: Duration, _filled: bool) -> bool {
         self.start_at(rate, round_trip);
         false
     }

@@ -12,7 +12,7 @@
 //! new path, and the other place leaves room for them. Two senders at the whole rate, or a startup, would fill the link's
 //! queue.
 
-use crate::congestion::HEADROOM;
+use crate::congestion::{FULL_PIPE_GROWTH, HEADROOM};
 use crate::units::{Rate, Start};
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ const SHORTER: u32 = 2;
 const LONGER: u32 = 10;
 
 /// How long bulk flows wait beside the other place's packets at most, which is until it is let go (`hawser_hub::pair`,
-/// LINGER): after 600 ms two sent at once in three cases of a hundred, and pings were up to 114 ms late. So long sparse
-/// flows go by two paths: the new session does not know which link has how much of what waits
-/// (docs/results/hub-drain.json, `wait` and `final`).
+/// LINGER): where they waited for 600 ms two sent at once in some cases, and of a hundred drains pings were late by 35
+/// to 114 ms in four. So long sparse flows go by two paths: the new session does not know which link has how much of
+/// what waits (docs/results/hub-drain.json, `9100-wait-20` and `9100-final-20`).
 pub const BESIDE: Duration = Duration::from_secs(1);
 
 /// How much longer nothing is overdue then: what waits there is ahead of what the new path's packets wait for, and no
@@ -39,6 +39,12 @@ pub fn careful_start(start: Start, carried: Rate, round_trip: Duration, now: Dur
     let alike = now * SHORTER >= round_trip && now <= round_trip * LONGER;
     let part = if start == Start::Careful { PART } else { 1.0 };
     alike.then(|| carried.scale(part))
+}
+
+/// Whether a link that took `taken` of late, and is known to carry `known`, was filled: within what BBR takes for a full
+/// pipe (draft-ietf-ccwg-bbr section 5.3.1.2).
+pub fn fills(taken: Rate, known: Rate) -> bool {
+    taken.scale(FULL_PIPE_GROWTH) >= known
 }
 
 /// How fast the other place sends meanwhile, by a link that takes `rate` and carries `sparse` from the new place beside:
@@ -55,6 +61,13 @@ mod tests {
     fn room_for_who_comes_is_at_most_half_of_the_link() {
         for (rate, sparse, paced) in [(1_000, 0, 850), (1_000, 300, 550), (1_000, 400, 500), (0, 400, 0)] {
             assert_eq!(pace_beside(Rate(rate), Rate(sparse)), Rate(paced), "{rate} beside {sparse}");
+        }
+    }
+
+    #[test]
+    fn a_link_was_filled_that_took_four_fifths_of_what_it_is_known_to_carry() {
+        for (taken, known, filled) in [(799, 1_000, false), (800, 1_000, true), (2_000, 1_000, true)] {
+            assert_eq!(fills(Rate(taken), Rate(known)), filled, "{taken} of {known}");
         }
     }
 

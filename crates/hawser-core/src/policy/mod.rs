@@ -40,7 +40,7 @@ pub mod tier;
 pub mod tuning;
 mod view;
 
-pub use careful_start::{AHEAD, BESIDE, careful_start, pace_beside};
+pub use careful_start::{AHEAD, BESIDE, careful_start, fills, pace_beside};
 pub use decisions::{Decisions, Probes};
 pub use law::Law;
 pub use path_set::{MAX_PATHS, PathSet};

@@ -12,7 +12,7 @@ use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
 use super::{Context, Session, reliable};
 use crate::packet::TrainStore;
-use crate::policy::{AHEAD, careful_start};
+use crate::policy::{AHEAD, careful_start, fills};
 use crate::queue::Queue;
 use crate::units::{LinkId, Rate, Start, Time};
 use crate::wire::{DataFlags, FlowBucket, Gone};
@@ -39,12 +39,14 @@ pub(crate) struct HandedOver {
     start: Start,
 }
 
-/// What a link carried.
+/// What a link carried, and its least round trip.
 #[derive(Copy, Clone, Debug)]
-struct Carried {
-    link: LinkId,
-    rate: Rate,
-    round_trip: Duration,
+pub(super) struct Carried {
+    pub link: LinkId,
+    pub rate: Rate,
+    /// Whether that is known to be all that it can.
+    pub filled: bool,
+    pub round_trip: Duration,
 }
 
 impl Session {
@@ -112,7 +114,7 @@ impl Session {
         let of = |path: &Path| {
             let (link, round_trip) = (path.route.link, path.way.rtt.snapshot().min);
             let taken = self.taken(link).unwrap_or(Rate(u64::MAX));
-            path.rate().map(|rate| Carried { link, rate: rate.min(taken), round_trip })
+            path.rate().map(|rate| Carried { link, rate: rate.min(taken), filled: fills(taken, rate), round_trip })
         };
         known.filter_map(of).collect()
     }
@@ -122,7 +124,7 @@ impl Session {
         for path in self.paths.iter_mut() {
             path.capacity.controller.on_takeover(now);
             let carried = links.iter().find(|carried| carried.link == path.route.link);
-            carried.iter().for_each(|carried| path.begin_at(now, start, carried.rate, carried.round_trip));
+            carried.iter().for_each(|carried| path.begin_at(now, start, carried));
         }
     }
 }
@@ -130,17 +132,19 @@ impl Session {
 impl Path {
     /// Its link carries, or carried, this much to another member, at this round trip: it begins there. Where that member
     /// is silent, only if its own rate is not known.
-    pub(super) fn begin_at(&mut self, now: Time, start: Start, carried: Rate, round_trip: Duration) {
+    pub(super) fn begin_at(&mut self, now: Time, start: Start, carried: &Carried) {
         let smoothed = self.way.rtt.snapshot().smoothed;
         let unknown = start != Start::Careful || self.capacity.probing.is_on();
         let begins = self.health.is_active() && unknown && self.capacity.start != Some(start);
-        let Some(rate) = careful_start(start, carried, round_trip, smoothed).filter(|_| begins) else { return };
+        let Some(rate) = careful_start(start, carried.rate, carried.round_trip, smoothed).filter(|_| begins) else {
+            return;
+        };
         self.capacity.start = Some(start);
         if start == Start::Careful {
             self.capacity.controller.start_at(rate, smoothed);
         } else {
             self.way.rtt.expect_ahead(now, AHEAD);
-            if self.capacity.controller.resume(now, rate, smoothed) {
+            if self.capacity.controller.resume(now, rate, smoothed, carried.filled) {
                 self.capacity.probing.skip(now);
             }
         }

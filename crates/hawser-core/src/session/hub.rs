@@ -4,6 +4,7 @@
 //! Beside a CLAIM to the standby goes what each path's link brought from the other member: the standby's paths begin
 //! there, should it take over (`careful_start`).
 
+use super::hand_over::Carried;
 use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
@@ -205,11 +206,12 @@ impl Session {
     /// What the link of path `index` brings, or brought, from the other member.
     fn on_carried(&mut self, now: Time, index: usize, start: Start, rate: Rate) {
         let path = &mut self.paths[index];
+        let (link, round_trip) = (path.route.link, path.way.rtt.snapshot().smoothed);
         if now.since(self.liveness.busy_at()) >= MOVES_APART {
             path.capacity.controller.on_takeover(now);
         }
-        let round_trip = path.way.rtt.snapshot().smoothed;
-        path.begin_at(now, start, rate, round_trip);
+        // How much was there to carry is the other member's to know.
+        path.begin_at(now, start, &Carried { link, rate, filled: false, round_trip });
         match start {
             Start::Careful => {}
             // Each path says it, and one may be late: it is of the same move.

@@ -13,7 +13,7 @@ use crate::situation::address;
 use crate::tcp::Transfer;
 use crate::tcp::hosts::{ReceiverHost, SenderHost};
 use crate::world::{LOCAL, REMOTE};
-use hawser_core::units::Time;
+use hawser_core::units::{ByteCount, Time};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -206,6 +206,16 @@ impl Case {
     /// The same with this many streams to the server; one by default.
     pub fn with_streams(self, streams: usize) -> Self {
         Case { streams, ..self }
+    }
+
+    /// The same by links of this part of the rates.
+    pub fn with_rates(mut self, part: f64) -> Self {
+        for (spec, _) in &mut self.links {
+            for way in [&mut spec.up, &mut spec.down] {
+                (way.rate, way.queue) = (way.rate.scale(part), ByteCount((way.queue.0 as f64 * part) as u64));
+            }
+        }
+        self
     }
 
     /// Step 2.

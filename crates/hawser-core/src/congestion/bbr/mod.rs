@@ -22,6 +22,7 @@ mod signals;
 
 pub use self::departures::Departures;
 pub(crate) use self::machine::HEADROOM;
+pub(crate) use self::model::FULL_PIPE_GROWTH;
 
 use self::fall::Fall;
 use self::gauges::{DelayGauge, LossGauge};
@@ -314,9 +315,9 @@ impl Controller for Bbr {
         }
     }
 
-    fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) -> bool {
+    fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration, filled: bool) -> bool {
         let window = rate.bytes_in(round_trip);
-        if window <= initial_window(self.mtu) {
+        if window <= initial_window(self.mtu) && !filled {
             return false;
         }
         self.max_bw.replace(rate);

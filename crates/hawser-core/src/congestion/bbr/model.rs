@@ -13,7 +13,7 @@ const RENEWAL_PART: u32 = 16;
 /// Rounds that extra acknowledged bytes are remembered (draft section 2.12, BBR.ExtraAckedFilterLen).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Growth that shows that the pipe is not full (draft section 5.3.1.2).
-const FULL_PIPE_GROWTH: f64 = 1.25;
+pub(crate) const FULL_PIPE_GROWTH: f64 = 1.25;
 /// The same behind a queue, or beside losses.
 const QUEUE_GROWTH: f64 = 1.05;
 /// Rounds without such growth that show that it is (draft section 5.3.1.2).

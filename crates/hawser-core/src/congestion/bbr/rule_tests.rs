@@ -283,12 +283,16 @@ fn a_known_rate_is_cruised_at_until_a_probe_is_due() {
         drive.rate = 600_000;
         drive.in_flight = 60_000;
         let before = (drive.bbr.state, drive.bbr.pacing_rate());
-        assert!(!drive.bbr.resume(drive.now, Rate(100_000), Duration::from_millis(100)), "ten packets a round trip");
+        let round_trip = Duration::from_millis(100);
+        assert!(!drive.bbr.resume(drive.now, Rate(100_000), round_trip, false), "ten packets a round trip");
         assert_eq!((drive.bbr.state, drive.bbr.pacing_rate()), before);
-        assert!(drive.bbr.resume(drive.now, Rate(600_000), Duration::from_millis(100)));
+        assert!(drive.bbr.resume(drive.now, Rate(600_000), round_trip, false));
         assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
         assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(120_000)));
         assert!(!drive.bbr.is_ramping());
+        let mut thin = Drive::new();
+        assert!(thin.bbr.resume(thin.now, Rate(100_000), round_trip, true), "a link that was filled");
+        assert_eq!(thin.bbr.pacing_rate(), Some(Rate(100_000)));
         let from = drive.now;
         drive.until(State::Refill);
         let waited = drive.now.since(from).as_secs_f64();
