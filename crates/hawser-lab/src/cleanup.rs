@@ -62,7 +62,8 @@ pub fn start() -> Result<(), LabError> {
     Ok(())
 }
 
-/// Step 2: hold it while making something else than a [`Folder`] or a process, which take it themselves.
+/// Step 2: hold it while making something else than a [`Folder`] or a process. Those take it themselves: who holds it
+/// makes neither.
 pub(crate) fn making() -> MutexGuard<'static, ()> {
     MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -38,7 +38,7 @@ pub(crate) fn configs(
 /// Transport with this many bytes under way at most, on a stream and on a connection.
 pub(crate) fn transport(window: u32) -> TransportConfig {
     let mut transport = TransportConfig::default();
-    let of_streams = VarInt::from_u32(window);
-    transport.stream_receive_window(of_streams).receive_window(of_streams).send_window(window.into());
+    let most = VarInt::from_u32(window);
+    transport.stream_receive_window(most).receive_window(most).send_window(window.into());
     transport
 }

@@ -10,7 +10,7 @@
 //!                └── …              ┘
 //! ```
 //!
-//! 1. Namespaces; the two LANs (veth); forwarding.
+//! 1. Namespaces, with the settings that a stage's hosts have; the two LANs (veth); forwarding.
 //! 2. For each link an emulated one to a router of its own, and a veth from there to the remote portal.
 //! 3. Routes: each link has its own to the one endpoint, with its own gateway and metric.
 //!    Links that share a bottleneck lead to one router by veths; the emulated link goes from there to a second one.

@@ -21,7 +21,8 @@ mod tests;
 pub use plan::{Choice, Planned, Series};
 pub use progress::Progress;
 pub(crate) use run::CAPTURES;
-pub use run::{Execute, Summary, executor, run};
+pub(crate) use run::Execute;
+pub use run::{Summary, executor, run};
 
 use live::Live;
 use machine::Machine;

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::layout::{AsLayout, CONTROL_PORT, Layout, ROUTER_PORT};
 use super::topology::{Announced, AsPlan, LinkKind, Topology};
+use crate::cleanup;
 use crate::error::LabError;
 use crate::portals::any_of;
 
@@ -39,6 +40,8 @@ pub(super) const DAEMON_PORT: u16 = 30255;
 
 /// Steps 1 to 3; each AS's folder lies in `root`, named as [`name_of`] says.
 pub(super) fn write(layout: &Layout<'_>, services: &Path, root: &Path) -> Result<(), LabError> {
+    // What runs here is noted nowhere, and would make the folder again behind the clean-up.
+    let _making = cleanup::making();
     let crypto = certificates(layout.topology, services, root)?;
     for own in &layout.ases {
         as_folder(layout, own, &folder_of(root, own.plan.id), &crypto)

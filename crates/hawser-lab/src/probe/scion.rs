@@ -1,7 +1,7 @@
 //! Bonds over SCION paths, in networks of the reference implementation's routers.
 //!
-//! 1. [`several`]: two core ASes with as many shaped links as the portals use paths; one stream, then a link is cut and
-//!    brought back.
+//! 1. [`several`]: core ASes of two ISDs with as many shaped links as the portals use paths; one stream, then a link is
+//!    cut and brought back.
 //! 2. [`mixed`]: two SCION paths and a plain UDP link.
 //! 3. [`sharability`]: of three paths two go over one link and are the shorter ones; two are chosen, by latency and by
 //!    what they share.

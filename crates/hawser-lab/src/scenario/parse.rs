@@ -210,9 +210,11 @@ fn workloads(tree: &DeTable<'_>, known: &mut Known<'_>, faults: &mut Faults<'_>)
 /// Options of a contender or workload, which reads them itself.
 fn options(table: &mut Table<'_, '_, '_>) -> toml::Table {
     let read = |value: &DeValue<'_>| {
-        let given = value.is_table().then(|| ValueDeserializer::from(Spanned::new(0..0, value.clone())));
-        let options = given.and_then(|given| toml::Table::deserialize(given).ok());
-        options.ok_or_else(|| Fault::new("expected a table").hint("such as { direction = \"down\" }"))
+        if !value.is_table() {
+            return Err(Fault::new("expected a table").hint("such as { direction = \"down\" }"));
+        }
+        let given = ValueDeserializer::from(Spanned::new(0..0, value.clone()));
+        toml::Table::deserialize(given).map_err(|error| Fault::new(error.message()))
     };
     table.get("options", read).unwrap_or_default()
 }

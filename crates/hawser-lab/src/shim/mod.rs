@@ -76,7 +76,7 @@ impl Place {
     }
 
     fn of(text: &str, links: Option<u8>, ends: [&'static str; 2]) -> Result<Self, LabError> {
-        Ok(Self { topology: Topology::parse(text, "of the shim", None, links)?, ends })
+        Ok(Self { topology: Topology::parse(text, "that comes along", None, links)?, ends })
     }
 }
 

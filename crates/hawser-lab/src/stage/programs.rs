@@ -1,4 +1,4 @@
-//! What is set by programs, which read it from their standard input.
+//! What the system's programs set, which read it from their standard input.
 //!
 //! 1. iproute2 sets routes and rules: one process all of a namespace's ([`batch`]).
 //! 2. nftables has a router translate the client's address ([`translate`]): what leaves by the uplink gets the router's

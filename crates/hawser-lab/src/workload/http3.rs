@@ -110,7 +110,7 @@ fn connect(
     let failed = |error| LabError::system("run the client's side", error);
     let made = || -> io::Result<_> {
         // Its thread works between the handshake and the start, too.
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("http3-client").enable_all().build()?;
         Ok((runtime, socket(SocketAddr::new(any_of(to.ip()), 0))?))
     };
     let (runtime, socket) = ground.client.run(made)?.map_err(starting)?;

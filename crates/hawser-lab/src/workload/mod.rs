@@ -177,6 +177,7 @@ pub(crate) mod tests {
             ("voip", "load = 'round'", "both"),
             ("bulk", "busy = 2", "true | false"),
             ("bulk", "after = 5", "4s"),
+            ("bulk", "after = '5'", "4s"),
             ("bulk", "clients = 0", "at least 1"),
             ("voip", "rate = 5", "2M"),
             ("voip", "packet = -1", "64kB"),

@@ -206,7 +206,8 @@ fn events_happen_at_their_times_and_are_told() {
             event(300, "wifi", Happening::BlackHole),
             event(60_000, "wifi", Happening::Cut),
         ];
-        let start = Moment::now();
+        // The probe sends by then.
+        let start = Moment::now() + ms(100);
         let end = start + ms(1000);
         let silences = watch(&stage, 0, 4200, [start, end]);
         let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");
@@ -233,7 +234,7 @@ fn a_cut_and_a_handover_take_effect_at_their_times() {
             event(500, "wifi", Happening::Restore),
             event(900, "wifi", Happening::Handover { to }),
         ];
-        let start = Moment::now();
+        let start = Moment::now() + ms(100);
         let end = start + ms(1400);
         let silences = [(0, 4300), (1, 4301)].map(|(link, port)| watch(&stage, link, port, [start, end]));
         let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");

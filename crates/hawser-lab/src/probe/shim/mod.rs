@@ -22,7 +22,7 @@ use crate::localnet::Localnet;
 use crate::shim::{Carried, Place, ShimPair, files, scion_flow};
 
 /// The file of the first step, in bytes: thousands of full segments.
-const FILE: u64 = 10_000_000;
+const WIRE_FILE: u64 = 10_000_000;
 /// The core AS between the leaves, whose router sees every packet.
 const MIDDLE: &str = "1-ff00:0:110";
 
@@ -63,13 +63,13 @@ pub(super) fn wire(asked: &Asked, carried: Carried) -> Result<Findings, LabError
     let ground = Ground::start(asked, &Place::three_hops()?, 1, Criterion::Length, &told)?;
     let [client, server] = [&ground.pair.client, &ground.pair.server].map(|shim| shim.host.address);
     let capture = Capture::start(ground.net.router(MIDDLE)?)?;
-    let sent = files::through_shims(&asked.program, &ground.pair, FILE)?;
+    let sent = files::through_shims(&asked.program, &ground.pair, WIRE_FILE)?;
     let wire = scion_flow(&capture.finish()?, client, server, carried);
     if wire.packets == 0 {
         return Err(LabError::refused("measure wire_over_goodput", "no packet was captured".to_owned()));
     }
     Ok(Findings::named([
-        ("wire_over_goodput", wire.ip_bytes as f64 / FILE as f64),
+        ("wire_over_goodput", wire.ip_bytes as f64 / WIRE_FILE as f64),
         ("full_segment_over_data", 1.0 / shim_share(2, 4, carried)),
         ("ip_bytes_per_packet", wire.ip_bytes as f64 / wire.packets as f64),
         ("goodput_mbps", sent.mbps()),
