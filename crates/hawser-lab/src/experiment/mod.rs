@@ -20,8 +20,7 @@ mod tests;
 
 pub use plan::{Choice, Planned, Series};
 pub use progress::Progress;
-pub(crate) use run::CAPTURES;
-pub(crate) use run::Execute;
+pub(crate) use run::{CAPTURES, Execute};
 pub use run::{Summary, executor, run};
 
 use live::Live;

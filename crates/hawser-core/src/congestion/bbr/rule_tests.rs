@@ -278,6 +278,13 @@ fn a_probe_that_the_long_term_bound_holds_back_ends_only_beside_a_queue_that_sta
 }
 
 #[test]
+fn a_link_that_little_fills_goes_on_at_its_rate_if_it_was_filled() {
+    let mut drive = Drive::new();
+    assert!(drive.bbr.resume(drive.now, Rate(100_000), Duration::from_millis(100), true), "ten packets a round trip");
+    assert_eq!((drive.bbr.state, drive.bbr.pacing_rate()), (State::Cruise, Some(Rate(100_000))));
+}
+
+#[test]
 fn a_known_rate_is_cruised_at_until_a_probe_is_due() {
     for mut drive in [Drive::new(), Drive::in_state(State::Cruise)] {
         drive.rate = 600_000;
@@ -290,9 +297,6 @@ fn a_known_rate_is_cruised_at_until_a_probe_is_due() {
         assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
         assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(120_000)));
         assert!(!drive.bbr.is_ramping());
-        let mut thin = Drive::new();
-        assert!(thin.bbr.resume(thin.now, Rate(100_000), round_trip, true), "a link that was filled");
-        assert_eq!(thin.bbr.pacing_rate(), Some(Rate(100_000)));
         let from = drive.now;
         drive.until(State::Refill);
         let waited = drive.now.since(from).as_secs_f64();
