@@ -15,8 +15,9 @@ const ICMP_BUCKETS: usize = 1 << 7;
 const UNRESENT_BUCKETS: usize = 1 << 7;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
-/// A flow that was silent for so long is a new one: nothing of it is under way, its path is chosen anew, and its bucket
-/// may be another's.
+/// A gap in a flow is waited for as long at most: a congestion-controlled sender has long retransmitted what is missing.
+pub const GAP_MAX: Duration = Duration::from_secs(3);
+/// A flow that was silent for so long is a new one: its path is chosen anew.
 pub const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
 pub const FLOW_SEQUENCES: u32 = 1 << 24;

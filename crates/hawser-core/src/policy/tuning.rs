@@ -4,6 +4,7 @@
 
 use super::Law;
 use crate::congestion::Departures;
+use crate::packet::flow::GAP_MAX;
 use crate::path::health::FlapHold;
 use crate::units::ByteCount;
 use std::time::Duration;
@@ -270,8 +271,8 @@ constants! {
         losses: u32 = 2,
         /// The least that a gap is worth waiting for: below, the hosts' own jitter decides. Neutral: `max`.
         min: Duration = Duration::from_millis(10),
-        /// And the most: beyond, a congestion-controlled sender has long retransmitted it itself.
-        max: Duration = Duration::from_secs(3),
+        /// And the most.
+        max: Duration = GAP_MAX,
         /// It is repeated this often while data flows, because it is not acknowledged.
         repeat: Duration = Duration::from_millis(200),
         /// A change by more than this share is told at once.

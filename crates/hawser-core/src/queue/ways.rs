@@ -5,13 +5,15 @@
 //! packets are dropped for it.
 //!
 //! 1. A flow keeps the bucket that it has.
-//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those whose flows are forgotten
-//!    the one that was not used for the longest. A flow that is not would be reordered if it came back to another.
+//! 2. A new one has, of the eight of its set, one that nobody had, its home first; or of those that rest the one that was
+//!    not used for the longest. A flow rests that was silent for longer than the far side waits for a gap: nothing of it
+//!    is put in order there any more, so that it may come back to another. Buckets must rest no longer than they have to:
+//!    each question to a name server is a flow, and with a minute of those a set is full.
 //! 3. Where there is none it shares its home.
 
 use super::flows::{Flow, Flows};
 use super::line::NONE;
-use crate::packet::flow::FORGOTTEN;
+use crate::packet::flow::GAP_MAX;
 use crate::packet::{FlowBucket, FlowHash};
 use crate::units::{ByteCount, Time};
 
@@ -39,7 +41,7 @@ impl Flows {
 
 impl Flow {
     fn is_free(&self, now: Time) -> bool {
-        self.tag.is_none() || self.tail == NONE && now.since(self.used) >= FORGOTTEN
+        self.tag.is_none() || self.tail == NONE && now.since(self.used) >= GAP_MAX
     }
 
     /// Another flow has it: what the last one did says nothing of it.

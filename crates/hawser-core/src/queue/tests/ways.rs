@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::packet::FlowHash;
-use crate::packet::flow::FORGOTTEN;
+use crate::packet::flow::GAP_MAX;
 use std::num::NonZeroU32;
 
 const HOME: u16 = 83;
@@ -39,7 +39,7 @@ fn eight_flows_of_one_home_have_buckets_of_their_own_and_keep_them() {
 }
 
 #[test]
-fn of_those_that_were_silent_for_a_minute_and_have_nothing_waiting_the_longest_gives_its_bucket_up() {
+fn of_those_that_rest_and_have_nothing_waiting_the_one_silent_for_the_longest_gives_its_bucket_up() {
     let mut bench = Bench::new(QueueParams::default());
     let ports = ports_of_a_set(&mut bench, 10);
     let mut buckets = Vec::new();
@@ -51,7 +51,7 @@ fn of_those_that_were_silent_for_a_minute_and_have_nothing_waiting_the_longest_g
             .then(|| bench.pull(&mut |view| if buckets[2..].contains(&view.bucket) { ALL } else { Choice::Skip }));
     }
     // The third one says something again: the fourth is the one.
-    bench.now = bench.now + FORGOTTEN;
+    bench.now = bench.now + GAP_MAX;
     assert_eq!(bench.enqueue(ports[2], 1, false), buckets[2]);
     bench.now = bench.now + MS;
     assert_eq!(bench.enqueue(ports[8], 1, false), buckets[3]);
@@ -61,13 +61,13 @@ fn of_those_that_were_silent_for_a_minute_and_have_nothing_waiting_the_longest_g
 }
 
 #[test]
-fn where_all_of_a_set_were_used_within_a_minute_a_ninth_flow_shares_its_home() {
+fn where_none_of_a_set_rests_a_ninth_flow_shares_its_home() {
     let mut bench = Bench::new(QueueParams::default());
     let ports = ports_of_a_set(&mut bench, 9);
     let buckets: Vec<FlowBucket> = ports[..8].iter().map(|port| bench.enqueue(*port, 1, false)).collect();
     bench.drain();
     let ninth = hash(&mut bench, ports[8]);
-    bench.now = bench.now + FORGOTTEN - MS;
+    bench.now = bench.now + GAP_MAX - MS;
     assert_eq!(bench.queue.place(bench.now, ninth), ninth.home, "nothing waits, and what was sent may be under way");
     let place = |bench: &mut Bench, port| {
         let flow = hash(bench, port);
@@ -92,4 +92,20 @@ fn of_300_flows_with_something_waiting_none_shares_a_bucket() {
         bench.drain();
     }
     assert!((150..300).contains(&by_hash_alone), "{by_hash_alone}: 300 in 3,840 buckets are 11 too few");
+}
+
+#[test]
+fn of_2000_questions_within_a_minute_none_shares_a_streams_bucket() {
+    const STREAMS: u16 = 20;
+    for seed in 0..20 {
+        let mut bench = Bench::new(QueueParams::default());
+        let flows: Vec<FlowHash> = (0..2_000 + STREAMS).map(|port| hash(&mut bench, seed * 3_000 + port)).collect();
+        let (streams, questions) = flows.split_at(usize::from(STREAMS));
+        for question in questions {
+            bench.now = bench.now + MS * 30;
+            let own: Vec<FlowBucket> = streams.iter().map(|flow| bench.queue.place(bench.now, *flow)).collect();
+            let shared = own.contains(&bench.queue.place(bench.now, *question));
+            assert!(!shared, "ports from {}, at {:?}", seed * 3_000, bench.now);
+        }
+    }
 }
