@@ -11,8 +11,9 @@ pub const FLOW_BUCKETS: usize = 1 << 12;
 /// cases.
 const ICMP_BUCKETS: usize = 1 << 7;
 /// The buckets of flows whose losses are not retransmitted, below those of ICMP: whose order is restored shares none
-/// with them.
-const UNRESENT_BUCKETS: usize = 1 << 7;
+/// with them. A rule may send all UDP there: of 128 a new flow beside 60 others had one that another used in 4 of 100
+/// cases, beside 100 in 29.
+const UNRESENT_BUCKETS: usize = 1 << 10;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
 /// A gap in a flow is waited for as long at most: a congestion-controlled sender has long retransmitted what is missing.

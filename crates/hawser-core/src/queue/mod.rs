@@ -13,6 +13,7 @@ mod codel;
 mod flows;
 mod levels;
 mod line;
+mod looks;
 mod outage;
 mod overflow;
 mod shorten;
@@ -27,16 +28,16 @@ use ack_filter::AckFilter;
 use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
+use looks::{Looks, Treatments};
 use outage::Outage;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 pub use ack_filter::AckSpacing;
 pub use codel::{INTERVAL, TARGET};
 pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
 
-/// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
-const MAX_LOOKS: usize = 16;
-/// And flows of other paths that it passes by.
+/// And flows that it passes by: those of other paths, and those of a treatment that it has looked at enough.
 const MAX_PASSED: usize = 512;
 
 /// What waits for a path. Empty at first. One owner; memory is used again.
@@ -55,6 +56,7 @@ pub struct Queue {
     segments: usize,
     backlogged: usize,
     outage: Outage,
+    treatments: Treatments,
 }
 
 impl Queue {
@@ -73,6 +75,7 @@ impl Queue {
             segments: 0,
             backlogged: 0,
             outage: Outage::default(),
+            treatments: Treatments::default(),
         };
         queue.set_codel(params.target, params.interval);
         queue
@@ -128,6 +131,11 @@ impl Queue {
         self.flows.place(now, flow)
     }
 
+    /// What tells the flow that has a bucket from others.
+    pub fn tag(&self, bucket: FlowBucket) -> Option<NonZeroU32> {
+        self.flows.get(bucket).tag
+    }
+
     fn admit(
         &mut self,
         now: Time,
@@ -144,6 +152,7 @@ impl Queue {
         if self.is_empty() {
             self.outage.on_first(now);
         }
+        self.treatments.note(self.is_empty(), item.treatment);
         if self.refuses(&item) {
             return item.drop_whole(DropReason::Overflow, store, dropped);
         }
@@ -192,8 +201,8 @@ impl Queue {
         useless
     }
 
-    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths
-    /// apart; `dropped` hears what CoDel dropped on the way.
+    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times for each treatment, those
+    /// of other paths apart; `dropped` hears what CoDel dropped on the way.
     pub fn pull(
         &mut self,
         now: Time,
@@ -201,7 +210,7 @@ impl Queue {
         choose: &mut dyn FnMut(&FlowView) -> Choice,
         dropped: &mut dyn FnMut(Dropped),
     ) -> Option<Pulled> {
-        let (mut looks, mut passed) = (0, 0);
+        let (mut looks, mut passed) = (Looks::default(), 0);
         let mut walk = self.flows.walk(self.quantum);
         let mut turn = self.flows.first(&mut walk);
         while let Some(bucket) = turn {
@@ -222,17 +231,23 @@ impl Queue {
             // Who is asked again goes before the level that would follow it now.
             let ahead = walk;
             turn = beside.or_else(|| self.flows.first(&mut walk));
-            if looks == MAX_LOOKS || passed == MAX_PASSED {
+            if passed == MAX_PASSED {
                 return None;
             }
-            looks += 1;
             let view = self.view(now, bucket);
+            if looks.are_enough(view.treatment) {
+                if self.treatments.are_one() {
+                    return None;
+                }
+                passed += 1;
+                continue;
+            }
             match choose(&view) {
                 Choice::Stop => return None,
-                Choice::Skip => {}
-                Choice::Foreign => (looks, passed) = (looks - 1, passed + 1),
+                Choice::Skip => looks.note(view.treatment),
+                Choice::Foreign => passed += 1,
                 Choice::Discard => {
-                    (looks, passed) = (looks - 1, passed + 1);
+                    passed += 1;
                     self.drop_head(bucket, DropReason::Discarded, store, dropped);
                     (turn, walk) = (Some(bucket), ahead);
                 }
@@ -244,9 +259,9 @@ impl Queue {
                         return Some(self.take(now, bucket, max_bytes, max_segments, marked));
                     }
                     // What is behind a dropped packet was not asked for: it may have another size, or rule.
-                    (looks, turn, walk) = (looks - 1, Some(bucket), ahead);
+                    (turn, walk) = (Some(bucket), ahead);
                 }
-                Choice::Take { .. } => {}
+                Choice::Take { .. } => looks.note(view.treatment),
             }
         }
         None
@@ -270,6 +285,7 @@ impl Queue {
         let head = self.line.get(flow.head);
         FlowView {
             bucket,
+            tag: flow.tag,
             backlog: flow.backlog,
             queue_backlog: self.bytes,
             sparse: flow.place == Place::New,

@@ -129,7 +129,7 @@ impl Bench {
             Choice::Skip
         });
         let backlogged = self.model.values().filter(|w| !w.is_empty()).count();
-        assert_eq!(views.len(), backlogged.min(MAX_LOOKS));
+        assert_eq!(views.len(), backlogged.min(usize::from(looks::MAX_LOOKS)));
         for view in views {
             let waiting = &self.model[&view.bucket];
             assert_eq!(view.backlog.0, waiting.iter().map(|w| w.1).sum::<u64>());
@@ -308,6 +308,7 @@ fn a_view_tells_waits_and_bursts() {
         view,
         Some(FlowView {
             bucket,
+            tag: bench.queue.tag(bucket),
             backlog: ByteCount(1_052),
             queue_backlog: ByteCount(2_104),
             sparse: true,

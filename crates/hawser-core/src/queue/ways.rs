@@ -1,7 +1,7 @@
 //! Which bucket a flow has: set-associative hashing, as in CAKE (Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: a
 //! comprehensive queue management solution for home gateways", IEEE LANMAN 2018).
 //!
-//! By hashes alone one call in 200 shares a bucket with one of twenty streams (of 3,840): it waits behind that, and its
+//! By hashes alone one call in 150 shares a bucket with one of twenty streams (of 2,944): it waits behind that, and its
 //! packets are dropped for it.
 //!
 //! 1. A flow keeps the bucket that it has.

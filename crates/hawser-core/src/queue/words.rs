@@ -4,6 +4,7 @@ use super::codel::{INTERVAL, TARGET};
 use crate::packet::{FlowBucket, SegmentRef, TrainId};
 use crate::treatment::Treatment;
 use crate::units::ByteCount;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Most bytes that may wait, until told otherwise. CoDel keeps it far shorter; this bounds memory.
@@ -35,6 +36,8 @@ impl Default for QueueParams {
 pub struct FlowView {
     /// Which flow.
     pub bucket: FlowBucket,
+    /// What tells it from others that had the bucket.
+    pub tag: Option<NonZeroU32>,
     /// Bytes of it that wait.
     pub backlog: ByteCount,
     /// Bytes of all flows that wait.

@@ -4,7 +4,7 @@
 //! 2. It stays there until the path may not any more: it is gone, or one of a better tier works again.
 //! 3. The subflows of one MPTCP connection go to different paths, as far as there are enough (`connections`).
 //!
-//! Flows are told apart by their bucket: two of one bucket share its path.
+//! Flows are told apart by their bucket, and who had it before by the tag: two that share a bucket share its path.
 
 use super::connections::{ConnectionId, Connections, MptcpOption};
 use super::{MAX_PATHS, PathSet, PathView, Room};
@@ -12,14 +12,19 @@ use crate::packet::FlowBucket;
 use crate::packet::flow::FORGOTTEN;
 use crate::queue::Choice;
 use crate::units::{PathId, Time};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// A flow that sent within this time counts as its path's load.
 const LIVE: Duration = Duration::from_secs(10);
 
+/// A bucket, and the tag of the flow that has it.
+pub type Tagged = (FlowBucket, Option<NonZeroU32>);
+
 /// What is known of a bucket. No path at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
 struct Pin {
+    tag: Option<NonZeroU32>,
     path: Option<PathId>,
     used: Time,
     connection: Option<ConnectionId>,
@@ -40,10 +45,10 @@ impl ByFlow {
         path: usize,
         paths: &[PathView],
         set: PathSet,
-        bucket: FlowBucket,
+        flow: Tagged,
         room: Room,
     ) -> Choice {
-        let own = self.path_of(now, bucket, paths, set);
+        let own = self.path_of(now, flow, paths, set);
         if own == paths.get(path).map(|view| view.id) { room.take() } else { Choice::Foreign }
     }
 
@@ -52,20 +57,29 @@ impl ByFlow {
         self.pin(bucket).used = now;
     }
 
+    /// That of the flow; whoever had the bucket before says nothing of it.
+    fn own_pin(&mut self, (bucket, tag): Tagged) -> &mut Pin {
+        let pin = self.pin(bucket);
+        if pin.tag != tag {
+            *pin = Pin { tag, ..Pin::default() };
+        }
+        pin
+    }
+
     /// What an MPTCP option says: whose subflow this is. A subflow that joins has not sent yet, whatever its bucket
     /// did.
-    pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
+    pub fn on_mptcp_option(&mut self, now: Time, flow: Tagged, option: MptcpOption) {
         let joins = matches!(option, MptcpOption::Join(_));
         let connection = self.connections.of(now, option);
-        let pin = self.pin(bucket);
+        let pin = self.own_pin(flow);
         if joins && pin.connection != Some(connection) {
             pin.path = None;
         }
         pin.connection = Some(connection);
     }
 
-    fn path_of(&mut self, now: Time, bucket: FlowBucket, paths: &[PathView], set: PathSet) -> Option<PathId> {
-        let pin = *self.pin(bucket);
+    fn path_of(&mut self, now: Time, flow: Tagged, paths: &[PathView], set: PathSet) -> Option<PathId> {
+        let (bucket, pin) = (flow.0, *self.own_pin(flow));
         let works = |id: &PathId| paths.iter().position(|view| view.id == *id).is_some_and(|at| set.contains(at));
         let kept = pin.path.filter(|id| works(id) && now.since(pin.used) < FORGOTTEN);
         if kept.is_some() {
@@ -131,11 +145,31 @@ mod tests {
     /// The path of a bucket: the one that takes from it, if one does.
     fn asked(by_flow: &mut ByFlow, now: Time, bucket: u16, paths: &[PathView]) -> Option<usize> {
         let set = paths.iter().enumerate().filter(|(_, view)| view.usable).map(|(at, _)| at).collect();
-        let takes = |at: &usize| by_flow.choose(now, *at, paths, set, FlowBucket(bucket), ROOM) != Choice::Foreign;
+        let takes =
+            |at: &usize| by_flow.choose(now, *at, paths, set, (FlowBucket(bucket), None), ROOM) != Choice::Foreign;
         let taker: Vec<usize> = (0..paths.len()).filter(takes).collect();
         assert!(taker.len() <= 1, "one path at most");
         by_flow.on_taken(now, FlowBucket(bucket));
         taker.first().copied()
+    }
+
+    #[test]
+    fn a_new_flow_in_a_used_bucket_has_nothing_of_the_last_ones_path() {
+        let (mut by_flow, paths) = (ByFlow::default(), paths(&[50, 50]));
+        let mut path_of = |tag: u32, bucket: u16, paths: &[PathView]| {
+            let flow = (FlowBucket(bucket), NonZeroU32::new(tag));
+            let set = paths.iter().enumerate().filter(|(_, view)| view.usable).map(|(at, _)| at).collect();
+            let taker = (0..paths.len()).find(|at| by_flow.choose(NOW, *at, paths, set, flow, ROOM) != Choice::Foreign);
+            by_flow.on_taken(NOW, FlowBucket(bucket));
+            taker.expect("a path")
+        };
+        let mut one_away = paths.clone();
+        one_away[0].usable = false;
+        assert_eq!((0..10).map(|bucket| path_of(1, bucket, &one_away)).collect::<Vec<_>>(), [1; 10]);
+        let again: Vec<usize> = (0..10).map(|bucket| path_of(1, bucket, &paths)).collect();
+        assert_eq!(again, [1; 10], "they stay");
+        let others: usize = (0..10).map(|bucket| path_of(2, bucket, &paths)).sum();
+        assert_eq!(others, 5, "those that follow are dealt out");
     }
 
     #[test]
@@ -170,20 +204,20 @@ mod tests {
         let (a, b) = (Token(1), Token(2));
         // The first subflow sends before its keys are known.
         let first = asked(&mut by_flow, NOW, 1, &paths).expect("a path");
-        by_flow.on_mptcp_option(NOW, FlowBucket(1), MptcpOption::Capable([Some(a), Some(b)]));
+        by_flow.on_mptcp_option(NOW, (FlowBucket(1), None), MptcpOption::Capable([Some(a), Some(b)]));
         let mut used = vec![first];
         for (bucket, token) in [(2, b), (3, a)] {
             // Another flow had the bucket, and the path that is not free.
             asked(&mut by_flow, NOW, bucket, &paths);
-            by_flow.on_mptcp_option(NOW, FlowBucket(bucket), MptcpOption::Join(token));
+            by_flow.on_mptcp_option(NOW, (FlowBucket(bucket), None), MptcpOption::Join(token));
             used.push(asked(&mut by_flow, NOW, bucket, &paths).expect("a path"));
         }
         used.sort_unstable();
         assert_eq!(used, [0, 1, 2]);
-        by_flow.on_mptcp_option(NOW, FlowBucket(4), MptcpOption::Join(b));
+        by_flow.on_mptcp_option(NOW, (FlowBucket(4), None), MptcpOption::Join(b));
         assert!(asked(&mut by_flow, NOW, 4, &paths).is_some(), "more subflows than paths share one");
         let before = asked(&mut by_flow, NOW, 2, &paths);
-        by_flow.on_mptcp_option(NOW, FlowBucket(2), MptcpOption::Join(b));
+        by_flow.on_mptcp_option(NOW, (FlowBucket(2), None), MptcpOption::Join(b));
         assert_eq!(asked(&mut by_flow, NOW, 2, &paths), before, "a repeated option moves nothing");
     }
 }

@@ -31,7 +31,7 @@ use crate::policy::{Decisions, PathSet, PathView, Tuning};
 use crate::queue::{Choice, FlowView};
 use crate::treatment::{RuleId, Treatment};
 use crate::units::{ByteCount, Time};
-use flow::ByFlow;
+use flow::{ByFlow, Tagged};
 use weighted::Weighted;
 
 /// What is known while a round of packets is given out. Made anew for each; a plain view.
@@ -90,7 +90,7 @@ impl Scheduler {
         match flow.treatment.scheduler {
             Kind::Adaptive => adaptive::choose(round, path, set, flow, room),
             Kind::Weighted => self.weighted_of(flow.treatment.rule).choose(path, flow, room),
-            Kind::Flow => self.flow.choose(now, path, paths, set, flow.bucket, room),
+            Kind::Flow => self.flow.choose(now, path, paths, set, (flow.bucket, flow.tag), room),
             Kind::Redundant => redundant::choose(path, paths, set, room),
         }
     }
@@ -115,8 +115,8 @@ impl Scheduler {
     }
 
     /// A packet of a `flow` flow, in either direction, told something of its MPTCP connection.
-    pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
-        self.flow.on_mptcp_option(now, bucket, option);
+    pub fn on_mptcp_option(&mut self, now: Time, flow: Tagged, option: MptcpOption) {
+        self.flow.on_mptcp_option(now, flow, option);
     }
 }
 

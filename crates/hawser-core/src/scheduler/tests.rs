@@ -8,6 +8,7 @@ use std::time::Duration;
 pub(super) fn flow(backlog: u64, busy_ms: u64) -> FlowView {
     FlowView {
         bucket: FlowBucket::of_hash(7),
+        tag: None,
         backlog: ByteCount(backlog),
         queue_backlog: ByteCount(backlog),
         sparse: busy_ms == 0,

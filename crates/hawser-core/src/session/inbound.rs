@@ -287,7 +287,7 @@ impl Delivery<'_> {
         let treatment = self.rules.treatment(&back, Mark::default());
         if treatment.scheduler == Kind::Flow {
             let bucket = self.queue.place(now, self.store.flow_of(&back, treatment));
-            self.scheduler.on_mptcp_option(now, bucket, option);
+            self.scheduler.on_mptcp_option(now, (bucket, self.queue.tag(bucket)), option);
         }
     }
 }

@@ -322,7 +322,8 @@ impl Session {
             && let Some(option) = MptcpOption::of(first.body(0), first.inner())
         {
             let bucket = self.outbound.queue.place(now, first.flow());
-            self.scheduling.scheduler.on_mptcp_option(now, bucket, option);
+            let flow = (bucket, self.outbound.queue.tag(bucket));
+            self.scheduling.scheduler.on_mptcp_option(now, flow, option);
         }
         let drops = &mut *cx.drops;
         self.outbound.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));

@@ -2,13 +2,18 @@
 
 use super::*;
 use crate::rules::Treatment;
+use crate::treatment::RuleId;
 
 /// A train of one segment of the flow with this port, treated with this priority.
 fn enqueue_at(bench: &mut Bench, port: u16, priority: i8) -> FlowBucket {
+    enqueue_as(bench, port, Treatment { priority, ..Treatment::default() })
+}
+
+fn enqueue_as(bench: &mut Bench, port: u16, treatment: Treatment) -> FlowBucket {
     let sample = Sample { ports: (port, 1), payload: 1_000, ..Sample::default() };
     let (packet, offload) = sample.partial();
     let id = admit(&mut bench.store, &packet, offload);
-    bench.store.treat(id, Treatment { priority, ..Treatment::default() });
+    bench.store.treat(id, treatment);
     let train = bench.store.train(id);
     let (bucket, len) = (bench.queue.place(bench.now, train.flow()), train.segment_len(0) as u64);
     bench.model.entry(bucket).or_default().push_back((SegmentRef { train: id, segment: 0 }, len));
@@ -86,4 +91,24 @@ fn what_can_go_nowhere_is_dropped_and_those_behind_it_have_their_turn() {
     assert_eq!(bench.dropped.len(), lost.len());
     assert!(bench.dropped.iter().all(|dropped| dropped.reason == DropReason::Discarded));
     bench.drain();
+}
+
+#[test]
+fn flows_of_a_rule_that_a_path_declines_hide_none_of_another() {
+    let ruled = |rule| Treatment { rule: RuleId(rule), ..Treatment::default() };
+    for rules in 1..=9 {
+        let mut bench = Bench::new(QueueParams::default());
+        for (port, rule) in (1..=40).flat_map(|port| (1..=rules).map(move |rule| (port + rule * 100, rule))) {
+            enqueue_as(&mut bench, port, ruled(rule));
+        }
+        let other = enqueue_at(&mut bench, 1, 0);
+        let mut asked = 0;
+        let pulled = bench.pull(&mut |view| {
+            asked += 1;
+            if view.treatment.rule == RuleId::default() { ALL } else { Choice::Skip }
+        });
+        let is_counted = rules < 8;
+        assert_eq!(pulled.map(|pulled| pulled.bucket), is_counted.then_some(other), "{rules} rules");
+        assert_eq!(asked, if is_counted { 16 * rules + 1 } else { 16 * 8 }, "{rules} rules");
+    }
 }
