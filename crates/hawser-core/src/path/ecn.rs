@@ -5,9 +5,10 @@
 //!  TESTING -------------------------> CAPABLE -----------------------> FAILED
 //!     |                                                                   ^
 //!     +-------------------------------------------------------------------+
-//!               ten acknowledged and nothing counted, or ECT(1)
+//!          ten acknowledged and nothing counted, ECT(1), or silence
 //! ```
-//! Another way (`restart`) is tested anew.
+//! Another way (`restart`) is tested anew. Some networks drop what is marked (RFC 9000 section 13.4.2), so that a path
+//! is validated, and asked whether it is there, without.
 
 use crate::units::Ecn;
 use crate::wire::EcnCounts;
@@ -37,7 +38,14 @@ pub struct EcnValidation {
 }
 
 impl EcnValidation {
-    /// The codepoint to send with.
+    /// The path fell silent: perhaps because marked packets are dropped.
+    pub fn on_silence(&mut self) {
+        if self.state == State::Testing {
+            self.state = State::Failed;
+        }
+    }
+
+    /// The codepoint to send with, where the path is active.
     pub fn outgoing(&self) -> Ecn {
         if self.state == State::Failed { Ecn::NotEct } else { Ecn::Ect0 }
     }
@@ -97,6 +105,18 @@ mod tests {
             assert_eq!(ecn.outgoing(), Ecn::NotEct);
             assert_eq!(ecn.on_counts(self::counts(1, 0, 9), 10), None);
         }
+    }
+
+    #[test]
+    fn silence_while_it_is_tested_ends_the_marks_and_later_does_not() {
+        let mut ecn = EcnValidation::default();
+        ecn.on_silence();
+        assert_eq!(ecn.outgoing(), Ecn::NotEct);
+        ecn.restart();
+        assert_eq!(ecn.outgoing(), Ecn::Ect0, "another way");
+        ecn.on_counts(counts(1, 0, 0), 1);
+        ecn.on_silence();
+        assert_eq!(ecn.outgoing(), Ecn::Ect0, "it carried them");
     }
 
     #[test]

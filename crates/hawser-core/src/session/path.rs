@@ -153,6 +153,7 @@ impl Path {
     /// It leads another way. Nothing may be in flight.
     pub fn relocate(&mut self, now: Time, round_trip: Duration, settings: &Settings) {
         self.way.restart(now, round_trip, untried_mtu(self.transport, &self.route.remote, settings));
+        self.flight.sent.forget_reordering();
         self.restart(now, settings);
     }
 

@@ -216,6 +216,7 @@ impl Session {
     /// What a suspect path has in flight moves to the others, if there are others.
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
         self.scheduling.policy.reconsider();
+        self.paths[index].way.ecn.on_silence();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_black_holed();
             self.reinject(now, index);

@@ -52,8 +52,8 @@ impl Flaps {
         self.drops[0] = Some(now);
         let oldest = self.drops[FLAP_DROPS - 1];
         let often = oldest.is_some_and(|oldest| now.since(oldest) <= FLAP_WINDOW);
-        // Once held back, the drops come further apart, so that the window alone would forgive them.
-        if often || self.level > 0 {
+        // Once held back, the drops come further apart, so that the window alone would forgive them: the spell counts.
+        if often || self.level > 0 && now.since(active_at) <= FLAP_WINDOW {
             self.held_until = Some(now + self.hold.first * (1 << self.level.min(HOLD_DOUBLINGS)));
             self.level = (self.level + 1).min(HOLD_DOUBLINGS + 1);
         }

@@ -223,8 +223,20 @@ fn each_30_s_of_good_conduct_take_one_doubling_back() {
         drop_and_return(&mut health, ms);
     }
     assert_eq!(drop_and_return(&mut health, 600), 1_000);
-    assert_eq!(drop_and_return(&mut health, 40_000), 1_000, "one taken, one added");
+    assert_eq!(drop_and_return(&mut health, 40_000), 0, "it was well for long, and one is taken");
+    assert_eq!(drop_and_return(&mut health, 49_000), 1_000, "the next one soon after adds to what is left");
     assert_eq!(drop_and_return(&mut health, 200_000), 0, "forgiven");
+}
+
+#[test]
+fn a_path_that_flapped_once_is_not_held_back_for_a_drop_each_15_s() {
+    let mut health = path(Active);
+    for ms in [0, 10, 20, 600] {
+        drop_and_return(&mut health, ms);
+    }
+    for drop in 1..50 {
+        assert_eq!(drop_and_return(&mut health, 2_000 + drop * 15_000), 0, "drop {drop}");
+    }
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
             // Packets drained were held up by a dead path, not overtaken on a live one.
             if !matches!(state, State::Drained { .. }) {
                 let spurious = matches!(state, State::Lost { .. });
-                self.reordering.on_overtaken(ahead, spurious);
+                self.reordering.on_overtaken(ahead, now.since(packet.sent_at), spurious);
             }
         }
         walk.take(pn, &packet);

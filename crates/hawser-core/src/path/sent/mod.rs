@@ -152,6 +152,11 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         Self::default()
     }
 
+    /// The path leads another way, whose reordering is not known.
+    pub fn forget_reordering(&mut self) {
+        self.reordering = Reordering::default();
+    }
+
     /// Remembers a packet. Numbers left out since the last one count as skipped on purpose: a peer that
     /// acknowledges one lies (RFC 9000 section 21.4).
     ///

@@ -15,8 +15,9 @@ pub(super) struct Reordering {
     packet_threshold: u64,
     /// How old packets were that came after they had been taken for lost by time.
     late: Duration,
-    /// The largest distance seen since the last decay, in packets.
+    /// The largest distance seen since the last decay, in packets, and the age of the oldest packet that was overtaken.
     seen: u64,
+    seen_age: Duration,
     /// Loss episodes since then; one begins with the loss of a packet sent after the last one began.
     episodes: u32,
     episode_at: Option<Time>,
@@ -24,7 +25,8 @@ pub(super) struct Reordering {
 
 impl Default for Reordering {
     fn default() -> Self {
-        Reordering { packet_threshold: PACKET_THRESHOLD, late: Duration::ZERO, seen: 0, episodes: 0, episode_at: None }
+        let (late, seen_age) = (Duration::ZERO, Duration::ZERO);
+        Reordering { packet_threshold: PACKET_THRESHOLD, late, seen: 0, seen_age, episodes: 0, episode_at: None }
     }
 }
 
@@ -41,9 +43,9 @@ impl Reordering {
         first.max(self.late.min(round_trip + MAX_REORDER_WAIT))
     }
 
-    /// A packet arrived that the largest acknowledged number was `ahead` of; `spurious`: it was taken for lost.
-    pub(super) fn on_overtaken(&mut self, ahead: u64, spurious: bool) {
-        self.seen = self.seen.max(ahead);
+    /// A packet arrived, so old, that the largest acknowledged number was `ahead` of; `spurious`: it was taken for lost.
+    pub(super) fn on_overtaken(&mut self, ahead: u64, age: Duration, spurious: bool) {
+        (self.seen, self.seen_age) = (self.seen.max(ahead), self.seen_age.max(age));
         if spurious {
             let needed = ahead.saturating_add(1).min(MAX_PACKET_THRESHOLD);
             self.packet_threshold = self.packet_threshold.max(needed);
@@ -69,11 +71,8 @@ impl Reordering {
         let still_needed = self.seen.saturating_add(1).min(MAX_PACKET_THRESHOLD);
         let halved = (self.packet_threshold / 2).max(PACKET_THRESHOLD);
         self.packet_threshold = self.packet_threshold.min(halved.max(still_needed));
-        if self.seen == 0 {
-            self.late /= 2;
-        }
-        self.episodes = 0;
-        self.seen = 0;
+        self.late = self.late.min((self.late / 2).max(self.seen_age));
+        (self.episodes, self.seen, self.seen_age) = (0, 0, Duration::ZERO);
     }
 }
 
@@ -83,6 +82,9 @@ const REORDER_UNIT: u32 = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of a packet that came in good time.
+    const AGE: Duration = Duration::from_millis(81);
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)
@@ -114,13 +116,13 @@ mod tests {
     #[test]
     fn a_spurious_loss_raises_the_packet_threshold_beyond_it() {
         let mut reordering = Reordering::default();
-        reordering.on_overtaken(10, false);
+        reordering.on_overtaken(10, AGE, false);
         assert_eq!(reordering.packet_threshold(), 3, "it was not lost");
-        reordering.on_overtaken(10, true);
+        reordering.on_overtaken(10, AGE, true);
         assert_eq!(reordering.packet_threshold(), 11);
-        reordering.on_overtaken(5, true);
+        reordering.on_overtaken(5, AGE, true);
         assert_eq!(reordering.packet_threshold(), 11);
-        reordering.on_overtaken(u64::MAX, true);
+        reordering.on_overtaken(u64::MAX, AGE, true);
         assert_eq!(reordering.packet_threshold(), MAX_PACKET_THRESHOLD);
     }
 
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn sixteen_episodes_without_reordering_halve_both() {
         let mut reordering = Reordering::default();
-        reordering.on_overtaken(99, true);
+        reordering.on_overtaken(99, AGE, true);
         reordering.on_late(at(130), at(0), Duration::from_millis(90));
         episodes(&mut reordering, 1_000, 16);
         assert_eq!(reordering.packet_threshold(), 100, "it was seen in these");
@@ -156,10 +158,24 @@ mod tests {
     #[test]
     fn reordering_still_seen_keeps_what_it_needs() {
         let mut reordering = Reordering::default();
-        reordering.on_overtaken(99, true);
+        reordering.on_overtaken(99, AGE, true);
         episodes(&mut reordering, 0, 16);
-        reordering.on_overtaken(79, false);
+        reordering.on_overtaken(79, AGE, false);
         episodes(&mut reordering, 20_000, 16);
         assert_eq!(reordering.packet_threshold(), 80);
+    }
+
+    #[test]
+    fn the_wait_shrinks_to_what_is_still_needed() {
+        let mut reordering = Reordering::default();
+        reordering.on_late(at(1_500), at(1_000), Duration::from_millis(90));
+        assert_eq!(delay_ms(&reordering), 90 + 205 + 1);
+        let mut delays = Vec::new();
+        for round in 1..4 {
+            reordering.on_overtaken(1, Duration::from_millis(100), false);
+            episodes(&mut reordering, round * 20_000, 16);
+            delays.push(delay_ms(&reordering));
+        }
+        assert_eq!(delays, [148, 100, 100], "one packet a little late is no reason to wait for long");
     }
 }

@@ -139,11 +139,12 @@ impl Path {
 
     /// A batch of this many bytes along the path.
     pub(in crate::session) fn transmit(&self, len: usize, segment_size: usize) -> Transmit {
+        let marks = self.health.is_active() && !self.transport.is_stream();
         Transmit {
             link: self.route.link,
             remote: self.route.remote,
             source: self.route.source,
-            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.way.ecn.outgoing() },
+            ecn: if marks { self.way.ecn.outgoing() } else { Ecn::NotEct },
             segment_size,
             len,
             apart: self.way.trains.apart(),
