@@ -10,8 +10,8 @@ use hawser_core::resequence::{Arrival, Reassembler, Resequencer};
 use hawser_core::units::{ByteCount, Time};
 use std::time::Duration;
 
-/// Rounds until every buffer has been needed once, and rounds that are watched.
-const WARM_UP: u32 = 300;
+/// Rounds until every buffer has been needed once, and every flow has lost a packet; and rounds that are watched.
+const WARM_UP: u32 = 2_000;
 const WATCHED: u32 = 200;
 /// How long the resequencer waits.
 const HOLD: Duration = Duration::from_millis(20);
@@ -88,7 +88,7 @@ impl Bench {
         }
         self.arrive(now, round);
         self.coalescer.flush(&mut |_, _| self.delivered += 1);
-        if round.is_multiple_of(10) && round < WARM_UP / 2 {
+        if round.is_multiple_of(10) && round < WARM_UP / 4 {
             self.store.trim();
         }
     }

@@ -3,8 +3,10 @@
 
 use crate::allocator::{allocations, held};
 use crate::support;
-use hawser_core::packet::Offload;
+use hawser_core::packet::flow::FLOW_BUCKETS;
+use hawser_core::packet::{FlowBucket, FlowSequence, Offload};
 use hawser_core::path::health::DownReason;
+use hawser_core::resequence::{Arrival, Outcome, Resequencer};
 use hawser_core::rules::{Rule, Rules, Treatment, Via};
 use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
@@ -202,4 +204,45 @@ fn a_link_that_flaps_for_an_hour_costs_no_memory() {
         world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
     });
     assert!(grown < 20_000, "{grown} bytes");
+}
+
+/// Packet `number` of each of these buckets arrives.
+fn arrive(to: &mut Resequencer, now: Time, buckets: &[u16], number: u32, outcome: Outcome) {
+    for bucket in buckets {
+        let arrival = Arrival { bucket: FlowBucket(*bucket), sequence: FlowSequence(number), ..Arrival::default() };
+        let seen = to.on_packet(now, arrival, &[7; 100], ms(50), &mut Nowhere);
+        assert_eq!(seen, outcome, "packet {number} of bucket {bucket} at {now:?}");
+    }
+}
+
+#[test]
+fn buckets_of_all_flows_cost_half_a_mebibyte_in_use_and_half_of_that_at_rest() {
+    let buckets: Vec<u16> = (0..FLOW_BUCKETS as u16).collect();
+    // Of some nothing is lost, of some a packet comes late, and of some it is lost for good.
+    let (all, whole, late, lossy) = (&buckets[..], &buckets[..2_048], &buckets[2_048..3_072], &buckets[2_048..]);
+    let (before, begun) = (held(), Time::ZERO);
+    let mut to = Resequencer::new();
+    arrive(&mut to, begun, all, 0, Outcome::Delivered);
+    arrive(&mut to, begun, all, 1, Outcome::Delivered);
+    let in_use = held() - before;
+    assert!(in_use <= 512 << 10, "{in_use} bytes in use");
+
+    arrive(&mut to, begun, lossy, 3, Outcome::Held);
+    to.handle_timeout(begun + ms(50), &mut Nowhere);
+    let soon = begun + ms(2_000);
+    to.shrink_idle(soon);
+    arrive(&mut to, soon, late, 2, Outcome::Late);
+    for (number, of) in [(0, all), (1, all), (2, late), (3, lossy)] {
+        arrive(&mut to, soon, of, number, Outcome::Duplicate);
+    }
+    (3..7).for_each(|second| to.shrink_idle(begun + ms(second * 1_000)));
+    let resting = held() - before;
+    assert!(resting <= 256 << 10, "{resting} bytes at rest");
+
+    let afterwards = begun + ms(60_000);
+    for (number, of) in [(0, all), (1, all), (2, lossy), (3, lossy)] {
+        arrive(&mut to, afterwards, of, number, Outcome::Duplicate);
+    }
+    arrive(&mut to, afterwards, whole, 2, Outcome::Delivered);
+    arrive(&mut to, afterwards, lossy, 4, Outcome::Delivered);
 }

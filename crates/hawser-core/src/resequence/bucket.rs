@@ -10,7 +10,8 @@
 
 use super::Sink;
 use super::shelf::Shelf;
-use crate::packet::flow::FLOW_SEQUENCES;
+use crate::packet::flow::{FLOW_SEQUENCES, GAP_MAX};
+use crate::packet::{FlowBucket, FlowSequence};
 use crate::units::Time;
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 pub(super) const PAST: u64 = 8_192;
 /// Numbers between `next` and `end` at most: the held packets and gaps as long as a path's outage.
 pub(super) const SPAN: u64 = 1 << 16;
-/// The full number of the first packet: one wrap up, so that there are numbers before it.
+/// The full number of sequence zero when a bucket comes into use: one wrap up, so that there are numbers before it.
 const FIRST: u64 = FLOW_SEQUENCES as u64;
 /// Slots of the smallest ring.
 const SMALLEST_RING: usize = 64;
@@ -51,32 +52,44 @@ pub(super) enum Standing {
     TooOld,
 }
 
-/// The state drawn above. At first nothing arrived and nothing is missing. One owner.
+/// The state drawn above. At first nothing is missing. One owner.
 #[derive(Debug)]
 pub(super) struct Bucket {
+    pub(super) name: FlowBucket,
     pub(super) next: u64,
     pub(super) end: u64,
-    past: [u64; (PAST / 64) as usize],
+    /// None until something is given up: all was delivered. It takes 1 KiB, and most flows lose nothing for good.
+    past: Option<Box<[u64; (PAST / 64) as usize]>>,
     /// For each number from `next` to `end`, by its low bits: a place on the shelf, or ABSENT, or PASSED.
     ring: Vec<u32>,
     gaps: VecDeque<Gap>,
     pub(super) held: usize,
     /// The ring was needed since the last `shrink_idle`.
     busy: bool,
+    /// When something of it last came or was given up.
+    pub(super) used: Time,
 }
 
 impl Bucket {
-    pub(super) fn new() -> Bucket {
+    /// It waits for `next`. What was never sent, or came before a rest, counts as delivered.
+    pub(super) fn new(name: FlowBucket, next: FlowSequence) -> Bucket {
+        let next = FIRST + u64::from(next.get());
         Bucket {
-            next: FIRST,
-            end: FIRST,
-            // What was never sent counts as delivered.
-            past: [u64::MAX; (PAST / 64) as usize],
+            name,
+            next,
+            end: next,
+            past: None,
             ring: Vec::new(),
             gaps: VecDeque::new(),
             held: 0,
             busy: false,
+            used: Time::ZERO,
         }
+    }
+
+    /// What it waits for, as it is sent.
+    pub(super) fn sequence(&self) -> FlowSequence {
+        FlowSequence::of(self.next)
     }
 
     /// When the first gap was noticed.
@@ -93,7 +106,7 @@ impl Bucket {
             Standing::Next
         } else if self.next - number > PAST {
             Standing::TooOld
-        } else if self.past[word(number)] & bit(number) == 0 {
+        } else if self.past.as_ref().is_some_and(|past| past[word(number)] & bit(number) == 0) {
             Standing::Late
         } else {
             Standing::Duplicate
@@ -102,12 +115,12 @@ impl Bucket {
 
     /// A late packet was delivered.
     pub(super) fn on_late(&mut self, number: u64) {
-        self.past[word(number)] |= bit(number);
+        self.note_delivered(number);
     }
 
     /// The packet waited for was delivered: what follows it goes too.
     pub(super) fn on_next(&mut self, now: Time, shelf: &mut Shelf, sink: &mut dyn Sink) {
-        self.past[word(self.next)] |= bit(self.next);
+        self.note_delivered(self.next);
         self.next += 1;
         if let Some(gap) = self.gaps.front_mut() {
             gap.start += 1;
@@ -205,14 +218,21 @@ impl Bucket {
 
     /// Moves `next` over numbers that did not arrive.
     fn skip_to(&mut self, number: u64) {
+        let past = self.past.get_or_insert_with(|| Box::new([u64::MAX; (PAST / 64) as usize]));
         if number - self.next >= PAST {
-            self.past.fill(0);
+            past.fill(0);
         } else {
             for skipped in self.next..number {
-                self.past[word(skipped)] &= !bit(skipped);
+                past[word(skipped)] &= !bit(skipped);
             }
         }
         self.next = number;
+    }
+
+    fn note_delivered(&mut self, number: u64) {
+        if let Some(past) = &mut self.past {
+            past[word(number)] |= bit(number);
+        }
     }
 
     /// Delivers from `next` up to the next gap.
@@ -225,18 +245,26 @@ impl Bucket {
                 shelf.deliver(now, place, sink);
                 self.held -= 1;
             }
-            self.past[word(self.next)] |= bit(self.next);
+            self.note_delivered(self.next);
             self.next += 1;
         }
     }
 
     /// Frees the ring when nothing waits and nothing did since the last call.
-    pub(super) fn shrink_idle(&mut self) {
+    pub(super) fn shrink_idle(&mut self, now: Time) {
         if self.gaps.is_empty() && !self.busy {
             self.ring = Vec::new();
             self.gaps = VecDeque::new();
         }
         self.busy = !self.gaps.is_empty();
+        // What a peer that is served no more left behind is given up at `Time::NEVER`.
+        self.used = self.used.min(now);
+    }
+
+    /// Nothing is missing, and nothing came or was given up for longer than a gap is waited for. What was given up
+    /// before is of no use to its flow any more.
+    pub(super) fn may_rest(&self, now: Time) -> bool {
+        self.gaps.is_empty() && now.since(self.used) > GAP_MAX
     }
 
     /// Places of the ring.

@@ -3,7 +3,7 @@
 //! 1. `on_packet`: the packet that its bucket waits for is delivered from where it lies, and what it held up.
 //! 2. One ahead of its turn leaves a gap before it, and is held; an unordered one is delivered at once.
 //! 3. A gap ends when it fills, when the sender says GONE, or when it was noticed `hold` ago.
-//! 4. What comes after its gap was given up is delivered late, once.
+//! 4. What comes after its gap was given up is delivered late, once, until its bucket rests.
 
 mod bucket;
 mod deadlines;
@@ -12,17 +12,18 @@ pub mod fuzz;
 mod reassembly;
 mod recent;
 mod shelf;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::packet::flow::FLOW_BUCKETS;
 use crate::packet::{Coalescer, FlowBucket, FlowSequence};
 use crate::units::{ByteCount, Time};
-use bucket::{Bucket, SPAN, Standing};
+use bucket::{SPAN, Standing};
 use deadlines::Deadlines;
 use recent::Recent;
 use shelf::Shelf;
 use std::time::Duration;
+use table::Table;
 
 pub use reassembly::{PieceError, Reassembler, Whole};
 
@@ -104,7 +105,7 @@ pub struct Stats {
 /// Restores the order of a session's flows. Nothing has arrived at first. One owner.
 #[derive(Debug)]
 pub struct Resequencer {
-    buckets: Vec<Option<Box<Bucket>>>,
+    buckets: Table,
     shelf: Shelf,
     deadlines: Deadlines,
     hold: Duration,
@@ -123,10 +124,8 @@ impl Default for Resequencer {
 impl Resequencer {
     /// Every bucket waits for number zero.
     pub fn new() -> Resequencer {
-        let mut buckets = Vec::new();
-        buckets.resize_with(FLOW_BUCKETS, || None);
         Resequencer {
-            buckets,
+            buckets: Table::new(),
             shelf: Shelf::default(),
             deadlines: Deadlines::new(),
             hold: Duration::ZERO,
@@ -163,7 +162,7 @@ impl Resequencer {
 
     /// Gives a number its place in its bucket's order, and delivers what comes with it.
     fn place(&mut self, now: Time, arrival: Arrival, packet: Option<&[u8]>, sink: &mut dyn Sink) -> Outcome {
-        let bucket = bucket_of(&mut self.buckets, arrival.bucket);
+        let bucket = self.buckets.get(now, arrival.bucket);
         let number = arrival.sequence.expand(bucket.next);
         let span = if self.places > MAX_RING_PLACES { SMALL_SPAN } else { SPAN };
         if number >= bucket.next + span {
@@ -217,7 +216,7 @@ impl Resequencer {
 
     /// Gives up the oldest gaps when too much is held, and notes the bucket's deadline.
     fn keep_bounds(&mut self, now: Time, bucket: FlowBucket, sink: &mut dyn Sink) {
-        let state = bucket_of(&mut self.buckets, bucket);
+        let state = self.buckets.get(now, bucket);
         while state.held > MAX_HELD_PER_BUCKET && state.give_up_gap(now, &mut self.shelf, sink) {
             self.stats.overrun_gaps += 1;
         }
@@ -232,14 +231,14 @@ impl Resequencer {
     }
 
     fn give_up_gap(&mut self, now: Time, bucket: FlowBucket, sink: &mut dyn Sink) {
-        let state = bucket_of(&mut self.buckets, bucket);
+        let state = self.buckets.get(now, bucket);
         state.give_up_gap(now, &mut self.shelf, sink);
         self.deadlines.set(bucket, state.waiting_since());
     }
 
     /// The sender will not send again what is missing up to and with `upto`.
     pub fn on_gone(&mut self, now: Time, bucket: FlowBucket, upto: FlowSequence, sink: &mut dyn Sink) {
-        let state = bucket_of(&mut self.buckets, bucket);
+        let state = self.buckets.get(now, bucket);
         let number = upto.expand(state.next);
         if number < state.next || number - state.next > FARTHEST {
             return;
@@ -279,18 +278,9 @@ impl Resequencer {
         }
     }
 
-    /// Frees memory that was idle since the last call. Call it every few seconds.
-    pub fn shrink_idle(&mut self) {
-        // Every gap has places in a ring: without any, no bucket has something to free.
-        if self.places > 0 {
-            self.buckets.iter_mut().flatten().for_each(|bucket| bucket.shrink_idle());
-            self.places = self.buckets.iter().flatten().map(|bucket| bucket.places()).sum();
-        }
+    /// Frees memory that was idle since the last call. Call it every few seconds; it looks at buckets in use alone.
+    pub fn shrink_idle(&mut self, now: Time) {
+        self.places = self.buckets.shrink_idle(now);
         self.shelf.trim();
     }
-}
-
-/// A bucket's state, made when first needed.
-fn bucket_of(buckets: &mut [Option<Box<Bucket>>], bucket: FlowBucket) -> &mut Bucket {
-    buckets[bucket.index()].get_or_insert_with(|| Box::new(Bucket::new()))
 }

@@ -2,12 +2,15 @@
 
 use super::bucket::PAST;
 use super::*;
+use crate::packet::flow::{FLOW_BUCKETS, GAP_MAX};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const MS: Duration = Duration::from_millis(1);
 const HOLD: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(1_000);
+/// A bucket rests that is quiet for longer, in ms.
+const QUIET: u64 = GAP_MAX.as_millis() as u64;
 
 /// Packets carry their bucket and full number.
 #[derive(Default)]
@@ -91,8 +94,10 @@ impl Bench {
 /// What a bucket should do, number by number.
 #[derive(Default)]
 struct Model {
+    first: u64,
     next: u64,
     end: u64,
+    used: u64,
     delivered: BTreeSet<u64>,
     waiting: BTreeSet<u64>,
     noticed: BTreeMap<u64, u64>,
@@ -100,6 +105,7 @@ struct Model {
 
 impl Model {
     fn packet(&mut self, ms: u64, number: u64, unordered: bool, out: &mut Vec<u64>) -> Outcome {
+        self.used = ms;
         if self.delivered.contains(&number) || self.waiting.contains(&number) {
             return Outcome::Duplicate;
         }
@@ -135,12 +141,14 @@ impl Model {
 
     fn timeout(&mut self, ms: u64, hold: u64, out: &mut Vec<u64>) {
         while self.next < self.end && self.noticed[&self.next] + hold <= ms {
+            self.used = ms;
             self.next += 1;
             self.release(out);
         }
     }
 
-    fn gone(&mut self, upto: u64, out: &mut Vec<u64>) {
+    fn gone(&mut self, ms: u64, upto: u64, out: &mut Vec<u64>) {
+        self.used = ms;
         while self.next <= upto {
             self.release(out);
             self.next = self.next.max((self.next + 1).min(upto + 1));
@@ -148,6 +156,18 @@ impl Model {
         self.end = self.end.max(self.next);
         self.release(out);
     }
+
+    /// Of one that rests nothing is late any more.
+    fn shrink(&mut self, ms: u64) {
+        if self.next == self.end && ms - self.used > QUIET {
+            self.delivered.extend(self.first..self.next);
+        }
+    }
+}
+
+fn shrink(ms: u64, bench: &mut Bench, models: &mut [Model]) {
+    bench.resequencer.shrink_idle(at(ms));
+    models.iter_mut().for_each(|model| model.shrink(ms));
 }
 
 #[derive(Clone, Debug)]
@@ -165,8 +185,9 @@ fn any_step() -> impl Strategy<Value = Step> {
             .prop_map(|(bucket, number, u)| Step::Packet { bucket, number, unordered: u == 0 }),
         1 => (0..3u16, 0..80u64).prop_map(|(bucket, upto)| Step::Gone { bucket, upto }),
         3 => (0..40u64).prop_map(|ms| Step::Wait { ms }),
+        1 => (QUIET - 1..QUIET + 2).prop_map(|ms| Step::Wait { ms }),
         1 => (0..90u64).prop_map(|ms| Step::Hold { ms }),
-        1 => Just(Step::Shrink),
+        2 => Just(Step::Shrink),
     ]
 }
 
@@ -180,7 +201,7 @@ proptest! {
         let base = if wraps { (1 << 24) - 40 } else { 0 };
         let mut bench = Bench::starting_at(0..3, base);
         let mut models: Vec<Model> =
-            (0..3).map(|_| Model { next: base, end: base, ..Model::default() }).collect();
+            (0..3).map(|_| Model { first: base, next: base, end: base, ..Model::default() }).collect();
         let (mut now, mut hold) = (1_000, 50);
         for step in steps {
             let mut out = vec![Vec::new(); 3];
@@ -192,7 +213,7 @@ proptest! {
                     prop_assert_eq!(outcome, expected);
                 }
                 Step::Gone { bucket, upto } => {
-                    models[usize::from(bucket)].gone(base + upto, &mut out[usize::from(bucket)]);
+                    models[usize::from(bucket)].gone(now, base + upto, &mut out[usize::from(bucket)]);
                     bench.gone(now, bucket, base + upto);
                 }
                 Step::Wait { ms } => now += ms,
@@ -200,7 +221,7 @@ proptest! {
                     hold = ms;
                     bench.resequencer.set_hold(MS * ms as u32);
                 }
-                Step::Shrink => bench.resequencer.shrink_idle(),
+                Step::Shrink => shrink(now, &mut bench, &mut models),
             }
             bench.timeout(now);
             for (bucket, model) in models.iter_mut().enumerate() {
@@ -383,7 +404,7 @@ fn idle_memory_is_freed() {
     let mut bench = Bench::new();
     bench.send(0, (1..2_000).rev());
     bench.send(0, [0]);
-    (0..3).for_each(|_| bench.resequencer.shrink_idle());
+    (0..3).for_each(|_| bench.resequencer.shrink_idle(at(0)));
     assert_eq!(bench.numbers(), (0..2_000).collect::<Vec<_>>());
     assert_eq!(bench.resequencer.shelf.memory(), 0);
     assert_eq!(bench.send(0, [2_001, 2_000]), [Outcome::Held, Outcome::Delivered]);
@@ -408,7 +429,42 @@ fn a_peer_that_opens_the_longest_gap_in_every_bucket_gets_little_memory() {
     assert!(bytes <= 4 * MAX_RING_PLACES + (SPAN as usize * 4) + FLOW_BUCKETS * SMALL_SPAN as usize * 4);
     resequencer.handle_timeout(at(0) + LONG, &mut got);
     assert_eq!(got.0.len(), FLOW_BUCKETS, "each arrived all the same");
-    resequencer.shrink_idle();
-    resequencer.shrink_idle();
+    (0..2).for_each(|_| resequencer.shrink_idle(at(0) + LONG));
     assert_eq!(resequencer.places, 0);
+}
+
+#[test]
+fn what_was_given_up_comes_late_until_its_bucket_rests() {
+    for (quiet, late) in [(QUIET, Outcome::Late), (QUIET + 1, Outcome::Duplicate)] {
+        let mut bench = Bench::new();
+        bench.send(0, [1]);
+        bench.timeout(50);
+        bench.resequencer.shrink_idle(at(50 + quiet));
+        let outcomes = bench.send(50 + quiet, [0, 0, 1, 2]);
+        assert_eq!(outcomes, [late, Outcome::Duplicate, Outcome::Duplicate, Outcome::Delivered], "{quiet} ms");
+    }
+}
+
+#[test]
+fn a_bucket_that_rested_counts_on_and_restores_order() {
+    let mut bench = Bench::starting_at(0..3, (1 << 24) - 2);
+    bench.resequencer.shrink_idle(at(QUIET + 1));
+    assert_eq!(bench.resequencer.buckets.in_use(), 0);
+    let first = (1 << 24) - 2;
+    assert_eq!(bench.send(QUIET + 1, [first + 3, first + 1]), [Outcome::Held; 2]);
+    (0..2).for_each(|_| bench.resequencer.shrink_idle(at(9 * QUIET)));
+    assert_eq!(bench.resequencer.buckets.in_use(), 1, "it waits");
+    assert_eq!(bench.send(9 * QUIET, [first, first + 2]), [Outcome::Delivered; 2]);
+    assert_eq!(bench.numbers(), (first..first + 4).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_bucket_rests_though_all_of_it_was_given_up_at_once() {
+    let mut bench = Bench::new();
+    bench.send(0, [1]);
+    bench.resequencer.handle_timeout(Time::NEVER, &mut bench.got);
+    for (ms, in_use) in [(1, 1), (1 + QUIET, 1), (2 + QUIET, 0)] {
+        bench.resequencer.shrink_idle(at(ms));
+        assert_eq!(bench.resequencer.buckets.in_use(), in_use, "at {ms} ms");
+    }
 }

@@ -355,7 +355,7 @@ impl Session {
     /// Gives back buffers that were idle, and what was held for too long.
     pub fn trim(&mut self, now: Time, drops: &mut Drops) {
         self.expire_held(now, drops);
-        self.inbound.resequencer.shrink_idle();
+        self.inbound.resequencer.shrink_idle(now);
         self.inbound.reassembler.trim();
         self.fec.trim();
     }
