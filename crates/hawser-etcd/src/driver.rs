@@ -3,8 +3,10 @@
 //! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch. Another history
 //!    than before is told by its mark, which the first member writes.
 //! 2. Each third of the lease a round: the lease is renewed, or taken anew, and the watch is asked for a sign of life.
-//!    Only a quorum renews, so that a round that is over shows that what was heard is all that there was.
-//! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]).
+//!    A read that a quorum answers is part of it, so that a round that is over shows that what was heard is all that
+//!    there was.
+//! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]); a revocation waits for
+//!    nothing else that is being written.
 //! 4. A call that fails ends the connection. The next server is tried at once, then later and later.
 //!
 //! Whoever asks reads a [`View`]: what is known, and whether etcd is reached. Nothing here is waited for by packets.
@@ -41,6 +43,8 @@ const WATCH_BEHIND: Duration = Duration::from_millis(50);
 /// The first pause after a failure, and the longest.
 const PAUSE_LEAST: Duration = Duration::from_millis(100);
 const PAUSE_MOST: Duration = Duration::from_secs(3);
+/// The longest pause after a write that failed.
+const WRITE_PAUSE_MOST: Duration = Duration::from_secs(1);
 /// Why a list is not taken, and what people do then.
 const MADE_ANEW: &str =
     "this is another etcd than before, and has no peers: restore a copy, or delete *.hub.json in state_dir and start";
@@ -68,8 +72,9 @@ struct Session {
     /// A round, and when the one began that the watch was asked about.
     round: Pending<Result<Round, Fault>>,
     asked: Option<(Time, Instant)>,
-    /// What is being written.
+    /// What is being written, and whether it is a revocation.
     writing: Pending<Result<(), Fault>>,
+    revoking: bool,
     /// Something changed of what is wanted, or there; nothing is written before then, after a failure.
     news: bool,
     pause: Instant,
@@ -151,7 +156,8 @@ impl Driver {
         let watch = client.watch(from).await?;
         self.view.client = Some(client.clone());
         let pause = Instant::now();
-        Ok(Session { client, watch, lease: None, round: None, asked: None, writing: None, news: true, pause })
+        let (round, asked, writing, revoking) = (None, None, None, false);
+        Ok(Session { client, watch, lease: None, round, asked, writing, revoking, news: true, pause })
     }
 
     /// Step 1: etcd gets a mark, or a copy another one, before this member writes anything else there. Whoever comes
@@ -200,7 +206,7 @@ impl Driver {
                     session.news = true;
                     self.note_written(&written);
                     if written.is_err() {
-                        session.pause = Instant::now() + every;
+                        session.pause = Instant::now() + every.min(WRITE_PAUSE_MOST);
                     }
                 }
                 () = sleep_until(session.pause), if session.news && session.writing.is_none() => {}
@@ -254,10 +260,17 @@ impl Driver {
 
     /// Step 3.
     fn begin_to_write(&mut self, session: &mut Session) {
-        if !session.news || session.writing.is_some() || Instant::now() < session.pause {
+        let revokes = self.wanted.borrow().revokes(&self.state);
+        let is_urgent = revokes && !session.revoking;
+        let waits = session.writing.is_some() || Instant::now() < session.pause;
+        if !session.news || waits && !is_urgent {
             return;
         }
-        session.news = false;
+        // Given up: that it was written is seen by the watch, else it is written anew.
+        if session.writing.take().is_some() {
+            self.written = None;
+        }
+        (session.news, session.revoking) = (false, revokes);
         let own = self.wanted.borrow().clone();
         let client = session.client.clone();
         let batch = due(&self.state, &own, &self.settings.member.key);
@@ -368,10 +381,12 @@ async fn round(
     writes: Vec<Write>,
     begun: Time,
 ) -> Result<Round, Fault> {
-    if let Some(lease) = lease
-        && !client.keep_alive(lease).await?.is_zero()
-    {
-        return Ok(Round { begun, lease: Some(lease), written: None });
+    if let Some(lease) = lease {
+        // A server whose disk hangs has the leader renew, which asks nobody: a read shows that it has all that is there.
+        let (left, _) = tokio::try_join!(client.keep_alive(lease), client.now())?;
+        if !left.is_zero() {
+            return Ok(Round { begun, lease: Some(lease), written: None });
+        }
     }
     match client.register(length, writes).await {
         Ok(lease) => Ok(Round { begun, lease: Some(lease), written: Some(Ok(())) }),

@@ -24,6 +24,13 @@ pub struct Own {
     pub revoked: BTreeMap<PublicKey, PeerName>,
 }
 
+impl Own {
+    /// Whether etcd does not have all revocations.
+    pub(super) fn revokes(&self, state: &State) -> bool {
+        self.revoked.keys().any(|key| !state.is_revoked(key))
+    }
+}
+
 /// Something to be written at once. Owned data.
 #[derive(Debug)]
 pub struct Batch {

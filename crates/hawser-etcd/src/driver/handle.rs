@@ -180,6 +180,11 @@ impl View {
         gone.map(drop).map_err(|fault| fault.to_string())
     }
 
+    /// Whether something can be written, or is being written.
+    pub fn is_connected(&self) -> bool {
+        self.client.is_some()
+    }
+
     /// Why nothing can be written.
     pub fn away(&self) -> String {
         match &self.reach {

@@ -1,6 +1,6 @@
 //! Files that only their owner reads, there as a whole or not at all.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -24,10 +24,11 @@ pub(super) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Er
     move |cause| FileError { operation, path: path.to_owned(), cause }
 }
 
-/// Writes `text` to `path`, in the place of what is there: whoever reads meanwhile finds the one or the other.
+/// Writes `text` to `path`, in the place of what is there: whoever reads meanwhile finds the one or the other. It
+/// outlasts a power cut from then on.
 ///
 /// # Errors
-/// [`FileError`] where the system refuses; then nothing has changed.
+/// [`FileError`] where the system refuses; then nothing has changed, unless by a power cut.
 pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     // No configuration is read by such a name.
@@ -41,12 +42,22 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&beside)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&beside, path)?;
+        sync_folder(path)
     };
     write().map_err(|cause| {
         let _ = fs::remove_file(&beside);
         failed("write", path)(cause)
     })
+}
+
+/// The name is on the disk, too. Not every filesystem can do that: one over a network says so.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder)?.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Makes a folder, and those above it. Whether it was not there.

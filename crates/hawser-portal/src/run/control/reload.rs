@@ -25,9 +25,11 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
     if new.forwards.is_empty() || old.nat == new.nat {
         config.forwards.clone_from(&new.forwards);
     }
-    // What a portal is in hubs is said in its handshakes, from its start.
+    // What a portal is in hubs is said in its handshakes, from its start. Who is no peer any more goes all the same.
     if hubs(old) != hubs(new) {
-        config.peers.clone_from(&old.peers);
+        let fixed: HashSet<PublicKey> = hubs(old).into_iter().flatten().collect();
+        let stays = |key| fixed.contains(key) || new.peers.iter().any(|peer| peer.public_key == *key);
+        config.peers = old.peers.iter().filter(|peer| stays(&peer.public_key)).cloned().collect();
     }
     config.traffic.scheduler = new.traffic.scheduler;
     config.tun.dns.clone_from(&new.tun.dns);
@@ -231,6 +233,15 @@ mod tests {
             assert_eq!(changed_sections(&old, &effective), changed, "{what}");
             assert_eq!(changed_sections(&effective, &new), left, "{what}");
         }
+    }
+
+    #[test]
+    fn who_is_no_peer_any_more_goes_although_a_hub_waits_for_a_restart() {
+        let old = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
+        let mut new = config("10.77.0.1/24", 0, &[ONE, TWO]);
+        new.peers[0].standby = vec![new.peers[1].name.clone()];
+        assert_eq!(effective(&old, &new, &Powers::of(&old), &MarkKinds::of(&[])).peers, old.peers[..2]);
+        assert_eq!(effective(&new, &old, &Powers::of(&old), &MarkKinds::of(&[])).peers, new.peers);
     }
 
     #[test]

@@ -2,11 +2,16 @@
 //! whole, for its owner alone.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hawser_etcd::roster::Cache;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::pairing::{make_folder, write_private};
+
+/// A disk that is well takes milliseconds.
+const DISK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where it is, and of which hub. Plain data.
 #[derive(Clone)]
@@ -83,14 +88,17 @@ impl Writer {
         });
     }
 
-    /// Waits until that is on the disk.
+    /// Waits until that is on the disk, a second at most: the control thread does nothing else meanwhile.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why it is not, as far as is known.
     pub async fn written(&mut self) -> Result<(), String> {
         let number = self.text.borrow().0;
-        let written = self.written.wait_for(|(done, _)| *done >= number).await;
-        written.map_or_else(|_| Err("its writer has ended".to_owned()), |written| written.1.clone())
+        match timeout(DISK_PATIENCE, self.written.wait_for(|(done, _)| *done >= number)).await {
+            Ok(Ok(written)) => written.1.clone(),
+            Ok(Err(_)) => Err("its writer has ended".to_owned()),
+            Err(_) => Err("the disk does not answer".to_owned()),
+        }
     }
 }
 

@@ -48,7 +48,10 @@ impl Serving<'_> {
         let view = store.view.clone();
         if !view.roster.revoked.contains_key(&key) {
             self.serve_roster().await;
-            return drop(answer.send(Ok(Some(told))));
+            // Where etcd is reached, the revocation may be on its way there.
+            if !view.is_connected() {
+                return drop(answer.send(Ok(Some(told))));
+            }
         }
         tokio::spawn(async move { answer.send(view.take_back(key).await.map(|()| Some(told))) });
     }
@@ -222,6 +225,21 @@ mod tests {
         store.forget_pending(&key(1)).await.expect("it is forgotten");
         store.follow(copy);
         assert_eq!(served(&mut store), [home()]);
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_does_not_answer_keeps_nobody_in_and_is_waited_for_no_longer_than_a_second() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (go_on, wait) = mpsc::channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        let mut store = store(folder.path(), move |_, _| {
+            let _ = wait.lock().expect("nobody panicked").recv();
+            Ok(())
+        });
+        let told = timeout(Duration::from_secs(2), store.revoke(&home(), key(1))).await;
+        assert_eq!(told, Ok(Err("the disk does not answer".to_owned())));
+        assert!(store.handle.pending().contains_key(&key(1)));
+        drop(go_on);
     }
 
     #[tokio::test]
