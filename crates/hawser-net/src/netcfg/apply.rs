@@ -11,6 +11,7 @@
 //! A kill in any of these states leaves a line in the journal that the next start undoes.
 
 use std::path::Path;
+use std::sync::Once;
 
 use super::{
     change::Change,
@@ -21,6 +22,9 @@ use super::{
     perform::Undone,
     rtnl::Rtnl,
 };
+
+/// A running portal opens the kill switch's journal after each change of routes, and the kernel stays the same.
+static TOLD_WHAT_IS_LACKING: Once = Once::new();
 
 /// What Hawser has set in the system for one instance.
 /// A new one has nothing set, but may have found leftovers. Used by one thread of control, inside a tokio runtime.
@@ -70,7 +74,9 @@ impl NetConfig {
         let journal = Journal::open(directory, instance)?;
         let leftovers = !journal.entries().is_empty();
         if let Some(feature) = journal.lacks() {
-            tracing::warn!(%feature, "the kernel lacks a feature: a journal of a namespace that is gone may be taken for this one's");
+            TOLD_WHAT_IS_LACKING.call_once(|| {
+                tracing::warn!(%feature, "the kernel lacks a feature: a journal of a namespace that is gone may be taken for this one's");
+            });
         }
         Ok(Self { rtnl, journal, leftovers })
     }

@@ -7,7 +7,7 @@
 //!        +--------------------------------------------------------------------------------------+
 //! ```
 //! 1. [`follow`] closes before a portal does anything else. What it sets is in a journal of its own and outlives the
-//!    portal: its end, a kill, and a start that fails.
+//!    portal: its end, a kill, and a start that fails. While one runs, [`restore`] sets again what others delete of it.
 //! 2. The [`Record`] says what to close by; [`as_recorded`] does where the configuration cannot be read, and at boot.
 //! 3. [`lift`] is the way out.
 //!
@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 
 use hawser_config::{Config, DEFAULT_STATE_DIR, Fail, read_text};
 use hawser_net::netcfg::{
-    Change, Family, IfIndex, InstanceName, JournalError, MarkMatch, NetConfig, NetConfigError, NftChain, NftError,
-    NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, TableId, quoted,
+    Applied, Change, Family, IfIndex, InstanceName, JournalError, MarkMatch, NetConfig, NetConfigError, NftChain,
+    NftError, NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, TableId, quoted,
 };
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,17 @@ pub async fn follow(config: &Config) -> Result<bool, KillSwitchError> {
     Ok(true)
 }
 
+/// Step 1, while a portal runs: the routing that others have deleted is set again. How many changes were gone.
+///
+/// # Errors
+/// [`KillSwitchError`] of the first that could not be.
+pub async fn restore(tun: &str) -> Result<usize, KillSwitchError> {
+    let mut net = journal(tun)?;
+    net.adopt();
+    let routing: Vec<Change> = net.applied().filter(|change| !matches!(change, Change::Nft(_))).cloned().collect();
+    Ok(set_all(&mut net, routing).await?)
+}
+
 /// Step 2: closed by every record in the folder, which are given back.
 ///
 /// # Errors
@@ -225,11 +236,21 @@ async fn close(record: &Record) -> Result<(), KillSwitchError> {
             Some(priorities) => priorities,
             None => net.rtnl().place_for_rules(family).await?,
         };
-        for change in routing(&record.tun, family, closed, [first, second]) {
-            net.apply(change).await?;
-        }
+        set_all(&mut net, routing(&record.tun, family, closed, [first, second])).await?;
     }
     Ok(())
+}
+
+/// All are tried; how many were not so already, or the first error.
+async fn set_all(net: &mut NetConfig, changes: Vec<Change>) -> Result<usize, NetConfigError> {
+    let (mut set, mut done) = (0, Ok(()));
+    for change in changes {
+        match net.apply(change).await {
+            Ok(applied) => set += usize::from(applied == Applied::Set),
+            Err(error) => done = done.and(Err(error)),
+        }
+    }
+    done.map(|()| set)
 }
 
 /// Where its rules stand already.

@@ -2,13 +2,14 @@
 
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::Output;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 use rustix::process::Signal;
 
 use crate::home::{CLIENT, HUB, Home, WORLD, nft, run};
-use crate::lab::Portal;
+use crate::lab::{Portal, ms};
 use crate::talk::talk;
 
 /// What the router counts: all that comes by a link and is not the links' own. What keeps a link alive is left out.
@@ -19,6 +20,10 @@ const WATCH: &str = "table inet watch { chain prerouting { type filter hook prer
     counter comment \"leaks\"; }; }";
 /// Long enough for a SYN and for a ping; nothing is waited for where the way is closed.
 const TRY: Duration = Duration::from_millis(250);
+/// How long deleted rules may be away on a busy machine: the portal looks five times a second.
+const BACK_MAX: Duration = Duration::from_secs(5);
+/// Said of them once a round.
+const RESTORED: &str = "deleted rules restored";
 
 struct Closed {
     home: Home,
@@ -67,6 +72,21 @@ impl Closed {
         assert!(output.status.success() && said.contains(words), "{word}: {said}");
     }
 
+    /// Rules are deleted as systemd-networkd does it with all that it did not set, and are there again soon.
+    fn assert_rules_return(&self, local: &Portal) {
+        let rules = || ["-4 rule", "-6 rule"].map(|question| run(&self.home.local, "ip", question));
+        let before = rules();
+        for family in ["-4", "-6"] {
+            run(&self.home.local, "ip", &format!("{family} rule flush protocol 72"));
+        }
+        let end = Instant::now() + BACK_MAX;
+        while rules() != before {
+            assert!(Instant::now() < end, "{:?} and not {before:?}; log:\n{}", rules(), local.log());
+            sleep(ms(20));
+        }
+        local.wait_for_log(RESTORED);
+    }
+
     /// The LAN, the links' neighbours and the host itself are reached all the same.
     fn assert_neighbours_answer(&self) {
         let Home { client, local, .. } = &self.home;
@@ -106,6 +126,7 @@ fn nothing_leaves_past_the_tunnel_after_its_end_a_kill_and_a_faulty_file() {
     let (mut local, mut remote) = home.start_both();
     assert_eq!(talk(&home.client, &home.world, WORLD[0]), HUB[0], "the tunnel carries");
     assert_eq!(talk(&home.local, &home.world, WORLD[1]), HUB[1]);
+    closed.assert_rules_return(&local);
     assert_eq!(closed.leaks(), 0, "all by the tunnel");
     end(&mut remote, Signal::KILL);
     assert_eq!(closed.leaks(), 0, "the other end is away");
@@ -191,4 +212,16 @@ fn open_leaks_as_it_says_while_the_tunnel_is_away() {
     assert_eq!(open.leaks(), 0, "all by the tunnel");
     end(&mut local, Signal::TERM);
     assert!(open.leaks() > 0, "the watch sees what leaves past it");
+}
+
+#[test]
+fn rules_that_another_program_deletes_come_back_and_all_goes_by_the_tunnel_again() {
+    let open = Closed::new("rules", "open");
+    let home = &open.home;
+    let (local, _remote) = home.start_both();
+    open.assert_rules_return(&local);
+    assert_eq!(talk(&home.client, &home.world, WORLD[0]), HUB[0], "the tunnel carries");
+    assert_eq!(open.leaks(), 0, "all by the tunnel");
+    let rounds = local.log().matches(RESTORED).count();
+    assert!(rounds <= 4, "{rounds} rounds for four rules, by its own changes; log:\n{}", local.log());
 }

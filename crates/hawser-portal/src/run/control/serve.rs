@@ -243,6 +243,7 @@ impl<'a> Serving<'a> {
                     self.ask_names();
                     self.check_etcd().await;
                     self.system.retry().await;
+                    self.system.restore(&self.config).await;
                 }
                 _ = heap_due.tick() => heap::give_back(),
                 ready = orders.readable() => {

@@ -4,7 +4,8 @@
 //!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them, and
 //!    at last the system the name servers behind it (`name_servers`).
 //! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel
-//!    drops when the device goes down. 4. [`System::undo`] leaves nothing behind.
+//!    drops when the device goes down; [`System::restore`] what other programs delete (`restore`).
+//! 4. [`System::undo`] leaves nothing behind.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use hawser_config::{Config, Peer, PublicKey};
 use hawser_net::netcfg::{
-    Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
+    Applied, Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
 };
 use ipnet::IpNet;
 
@@ -28,6 +29,8 @@ use crate::run::RunError;
 use crate::run::interfaces::Interfaces;
 use crate::run::own;
 use crate::run::plan::SocketPlan;
+
+mod restore;
 
 /// Values of `rp_filter` (RFC 3704, ip-sysctl): a strict one drops what comes back by another link than the best.
 const RP_FILTER_STRICT: &str = "1";
@@ -52,6 +55,8 @@ pub struct System {
     /// What of that could not be set, and when it was tried last.
     missing: Vec<Change>,
     tried: Instant,
+    /// Routes or rules have changed since ours were looked at. So at first: nobody watched yet.
+    dirty: bool,
     /// There was something of a killed portal to be undone.
     cleaned_up: bool,
 }
@@ -79,8 +84,8 @@ impl System {
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
         let tried = Instant::now();
-        let (tun, takeover, announcements) = (None, None, Announcements::default());
-        Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, cleaned_up }
+        let (tun, takeover, announcements, dirty) = (None, None, Announcements::default(), true);
+        Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, dirty, cleaned_up }
     }
 
     /// Whether a killed portal had left something.
@@ -167,15 +172,23 @@ impl System {
                 tracing::warn!(%change, %error, "not undone, the end tries again");
             }
         }
-        // Others flush nftables when their own rules are read anew: ours come back with a reload.
-        let comes = |change: &&Change| matches!(change, Change::Nft(_)) || !old.contains(change);
-        self.missing.retain(|change| self.wanted.contains(change) && !comes(&change));
+        // Others flush nftables or delete rules when their own are read anew: ours come back with a reload.
+        let is_flushed = |change: &Change| matches!(change, Change::Nft(_)) || restore::others_delete(change);
+        let comes = |change: &&Change| is_flushed(change) || !old.contains(change);
+        let failed = std::mem::take(&mut self.missing);
+        self.missing.extend(failed.iter().filter(|change| self.wanted.contains(change) && !comes(change)).cloned());
+        let mut restored = 0;
         for change in self.wanted.iter().filter(comes) {
-            if let Err(error) = self.net.apply(change.clone()).await {
-                tracing::warn!(%change, %error, "not set, it is tried again");
-                self.missing.push(change.clone());
+            match self.net.apply(change.clone()).await {
+                Ok(Applied::Set) if old.contains(change) && !failed.contains(change) => restored += 1,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%change, %error, "not set, it is tried again");
+                    self.missing.push(change.clone());
+                }
             }
         }
+        restore::tell(restored);
         self.tried = Instant::now();
     }
 
@@ -255,6 +268,7 @@ impl System {
 
     /// The kernel said so.
     pub async fn on_event(&mut self, event: &LinkEvent, plans: &[SocketPlan]) {
+        self.dirty |= *event == LinkEvent::RoutesChanged;
         if let LinkEvent::Up(interface) = event
             && Some(interface.index) == self.tun
         {
