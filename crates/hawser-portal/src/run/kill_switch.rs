@@ -105,7 +105,10 @@ impl KillSwitchError {
             }
             Self::System(error) => error.hint().map(str::to_owned),
             Self::Left { .. } => Some("`nft list ruleset`, `ip rule` and `ip -6 rule` show what is left".to_owned()),
-            Self::Record { .. } => Some("[portal] state_dir names a folder that root can write to".to_owned()),
+            Self::Record { .. } => Some(
+                "[portal] state_dir names a folder that root can write to; units of systemd need ReadWritePaths= for it"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -113,7 +116,7 @@ impl KillSwitchError {
 /// Step 1: as the configuration says, closed or open. Whether it is closed.
 ///
 /// # Errors
-/// [`KillSwitchError`]; what was closed stays so.
+/// [`KillSwitchError`] of the first that failed, with all done that could be; what was closed stays so.
 pub async fn follow(config: &Config) -> Result<bool, KillSwitchError> {
     let (tun, folder) = (config.tun.name.as_str(), &config.portal.state_dir);
     if config.tun.fail == Fail::Open {
@@ -124,9 +127,11 @@ pub async fn follow(config: &Config) -> Result<bool, KillSwitchError> {
     }
     let served = config.gateway.serve.iter().map(ToString::to_string).collect();
     let record = Record { tun: tun.to_owned(), served };
-    keep(folder, &record)?;
-    close(&record).await?;
-    Ok(true)
+    // The record first: by it what is closed is found to be opened, and closed at the next boot, though the file is
+    // faulty then. Where it cannot be written, it is closed all the same.
+    let kept = keep(folder, &record);
+    let closed = close(&record).await;
+    kept.and(closed).map(|()| true)
 }
 
 /// Step 1, while a portal runs: the routing that others have deleted is set again. How many changes were gone.
@@ -143,13 +148,14 @@ pub async fn restore(tun: &str) -> Result<usize, KillSwitchError> {
 /// Step 2: closed by every record in the folder, which are given back.
 ///
 /// # Errors
-/// [`KillSwitchError`] of the first that could not be.
+/// [`KillSwitchError`] of the first that could not be; all are tried.
 pub async fn as_recorded(folder: &Path) -> Result<Vec<Record>, KillSwitchError> {
     let records = records(folder);
+    let mut closed = Ok(());
     for record in &records {
-        close(record).await?;
+        closed = closed.and(close(record).await);
     }
-    Ok(records)
+    closed.map(|()| records)
 }
 
 /// Step 3: what was closed for this TUN device is open, and the record gone. Whether it was closed.
@@ -165,7 +171,8 @@ pub async fn lift(folder: &Path, tun: &str) -> Result<bool, KillSwitchError> {
     let path = path_of(folder, tun);
     let recorded = match fs::remove_file(&path) {
         Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        // A read-only disk refuses to remove also what it has not.
+        Err(_) if !path.exists() => false,
         Err(source) => return Err(KillSwitchError::Record { path, source }),
     };
     Ok(recorded || !report.undone.is_empty())
@@ -185,10 +192,13 @@ pub fn state_dir(file: &Path) -> PathBuf {
 pub fn records(folder: &Path) -> Vec<Record> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_record = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(RECORD));
-    let read = |path: PathBuf| serde_json::from_str(&fs::read_to_string(path).ok()?).ok();
-    let mut records: Vec<Record> = entries.filter(is_record).filter_map(read).collect();
+    let mut records: Vec<Record> = entries.filter(is_record).filter_map(|path| read(&path)).collect();
     records.sort_by(|one, other| one.tun.cmp(&other.tun));
     records
+}
+
+fn read(path: &Path) -> Option<Record> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
 /// Whether anything says or shows that it is closed.
@@ -201,9 +211,12 @@ fn path_of(folder: &Path, tun: &str) -> PathBuf {
     folder.join(format!("{}{RECORD}", InstanceName::new(tun).map_or_else(|_| own::plain(tun), |_| tun.to_owned())))
 }
 
-/// Written beside, and put in its place at once.
+/// Written beside, and put in its place at once. What is there already needs no disk that can be written to.
 fn keep(folder: &Path, record: &Record) -> Result<(), KillSwitchError> {
     let path = path_of(folder, &record.tun);
+    if read(&path).as_ref() == Some(record) {
+        return Ok(());
+    }
     let write = || {
         fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)?;
         let beside = path.with_extension("new");
@@ -224,21 +237,31 @@ fn journal(tun: &str) -> Result<NetConfig, NetConfigError> {
     NetConfig::new(Path::new(own::JOURNALS), &instance(tun)?)
 }
 
-/// nftables first: from then on nothing leaves. What stands already stays as it is.
+/// nftables first: from then on nothing leaves. What stands already stays as it is; where one half fails the other is
+/// set all the same.
 async fn close(record: &Record) -> Result<(), KillSwitchError> {
     let mut net = journal(&record.tun)?;
     net.adopt();
-    net.apply(Change::Nft(table(record).map_err(NetConfigError::from)?)).await?;
+    let dropped = match table(record) {
+        Ok(table) => net.apply(Change::Nft(table)).await.map(drop),
+        Err(error) => Err(error.into()),
+    };
     let has_ipv6 = Path::new(IPV6).exists();
+    let mut refused = Ok(());
     for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
-        let closed = own::table(&format!("{}/closed", record.tun));
-        let [first, second] = match place(&net, family, closed) {
-            Some(priorities) => priorities,
-            None => net.rtnl().place_for_rules(family).await?,
-        };
-        set_all(&mut net, routing(&record.tun, family, closed, [first, second])).await?;
+        refused = refused.and(refuse(&mut net, &record.tun, family).await);
     }
-    Ok(())
+    Ok(dropped.and(refused)?)
+}
+
+/// The routing of an IP version.
+async fn refuse(net: &mut NetConfig, tun: &str, family: Family) -> Result<(), NetConfigError> {
+    let closed = own::table(&format!("{tun}/closed"));
+    let priorities = match place(net, family, closed) {
+        Some(priorities) => priorities,
+        None => net.rtnl().place_for_rules(family).await?,
+    };
+    set_all(net, routing(tun, family, closed, priorities)).await.map(drop)
 }
 
 /// All are tried; how many were not so already, or the first error.
@@ -297,64 +320,4 @@ fn table(record: &Record) -> Result<NftTable, NftError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(tun: &str, served: &[&str]) -> Record {
-        Record { tun: tun.to_owned(), served: served.iter().map(|name| (*name).to_owned()).collect() }
-    }
-
-    #[test]
-    fn nothing_but_the_tunnel_the_links_own_traffic_and_the_neighbourhood_is_let_out() {
-        let table = table(&record("hawser0", &["lan0"])).expect("names that can be quoted");
-        let rules = &table.chains[0].rules;
-        assert_eq!(table.name.to_string(), "hawser_hawser0_closed");
-        assert_eq!(rules[0], "oifname { \"lo\", \"hawser0\", \"lan0\" } accept");
-        assert_eq!(rules[1], "meta mark 0x4857f1a1 accept");
-        assert_eq!(rules.last().map(String::as_str), Some("counter drop"));
-        assert!(self::table(&record("hawser0", &["a\"b"])).is_err());
-    }
-
-    #[test]
-    fn the_rules_name_a_table_of_their_own_in_which_nothing_is_reached() {
-        let closed = own::table("hawser0/closed");
-        let said: Vec<String> = routing("hawser0", Family::V4, closed, [RulePriority(5), RulePriority(6)])
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let want = [
-            format!("unreachable route 0.0.0.0/0 out of interface 1 table {closed}"),
-            "ipv4 rule 5: to table 254".to_owned(),
-            format!("ipv4 rule 6: not mark 0x4857f1a1/0xffffffff to table {closed}"),
-        ];
-        assert_eq!(said, want);
-        assert_ne!(closed, own::table("hawser0"));
-    }
-
-    #[test]
-    fn records_are_kept_and_read_back_and_others_files_are_none() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let state = folder.path().join("state");
-        assert_eq!(records(&state), []);
-        for kept in [record("hawser1", &[]), record("hawser0", &["lan0"]), record("hawser0", &["lan1"])] {
-            keep(&state, &kept).expect("it can be kept");
-        }
-        fs::write(state.join("hawser0.usage.json"), "{}").expect("a file");
-        fs::write(state.join("broken.closed.json"), "{").expect("a file");
-        assert_eq!(records(&state), [record("hawser0", &["lan1"]), record("hawser1", &[])]);
-    }
-
-    #[test]
-    fn of_a_faulty_configuration_as_much_is_read_as_can_be() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("hawser.toml");
-        let of = |text: &str| {
-            fs::write(&file, text).expect("a file");
-            state_dir(&file)
-        };
-        assert_eq!(of("[portal]\nstate_dir = \"/srv/state\"\nnoise = 1\n"), Path::new("/srv/state"));
-        assert_eq!(of("[portal]\nstate_dir = \"/srv/state\"\n[tun\nname = "), Path::new("/srv/state"), "no TOML");
-        assert_eq!(of("what is this"), Path::new(DEFAULT_STATE_DIR));
-        assert_eq!(state_dir(&folder.path().join("missing")), Path::new(DEFAULT_STATE_DIR));
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use hawser_config::DEFAULT_FILE;
+use hawser_config::{DEFAULT_FILE, DEFAULT_TUN_NAME};
 use hawser_portal::run::kill_switch::{self, KillSwitchError, Record};
 
 use crate::failure::Failure;
@@ -78,14 +78,16 @@ fn off(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens it for every TUN device of which the configuration or a record tells. Whether any was closed.
+/// Opens it for every TUN device of which the configuration or a record tells; with a faulty one for the usual device,
+/// too. Whether any was closed.
 pub(super) fn open(file: &Path) -> Result<bool, Failure> {
     let (named, folder) = match hawser_config::read(file) {
-        Ok((config, _)) => (Some(config.tun.name.to_string()), config.portal.state_dir),
-        Err(_) => (None, kill_switch::state_dir(file)),
+        Ok((config, _)) => (config.tun.name.to_string(), config.portal.state_dir),
+        // There is no record where it could not be written.
+        Err(_) => (DEFAULT_TUN_NAME.to_owned(), kill_switch::state_dir(file)),
     };
     let mut tuns: Vec<String> =
-        kill_switch::records(&folder).into_iter().map(|record| record.tun).chain(named).collect();
+        kill_switch::records(&folder).into_iter().map(|record| record.tun).chain([named]).collect();
     tuns.sort();
     tuns.dedup();
     let mut any = false;

@@ -18,6 +18,9 @@ const WATCH: &str = "table inet watch { chain prerouting { type filter hook prer
     ip daddr 198.51.100.7 udp dport 4920 accept; icmpv6 type { 130-137, 143 } accept; \
     ip saddr 192.0.1.1 ip daddr 192.0.1.2 icmp type echo-request accept; \
     counter comment \"leaks\"; }; }";
+/// In a mount namespace. `$0` is the program, `$1` the configuration.
+const WITHOUT_NFT: &str =
+    r#"mount --bind /bin/false "$(readlink -f "$(command -v nft)")" && exec "$0" kill-switch on -c "$1""#;
 /// Long enough for a SYN and for a ping; nothing is waited for where the way is closed.
 const TRY: Duration = Duration::from_millis(250);
 /// How long deleted rules may be away on a busy machine: the portal looks five times a second.
@@ -64,6 +67,13 @@ impl Closed {
         let mut command = self.home.local.command(env!("CARGO_BIN_EXE_hawser"));
         command.args(["kill-switch", word, "-c"]).arg(self.home.path("local.toml"));
         command.output().expect("it starts")
+    }
+
+    /// `hawser kill-switch on`, where `nft` fails.
+    fn close_without_nft(&self) -> Output {
+        let mut command = self.home.local.command("unshare");
+        command.args(["-m", "sh", "-c", WITHOUT_NFT, env!("CARGO_BIN_EXE_hawser")]).arg(self.home.path("local.toml"));
+        command.output().expect("run unshare (util-linux)")
     }
 
     fn assert_said(&self, word: &str, words: &str) {
@@ -190,6 +200,29 @@ fn it_is_closed_at_boot_before_any_portal_and_by_a_faulty_file_too() {
     closed.assert_said("on", "open, as the configuration says");
     assert!(closed.leaks() > 0);
     home.assert_same(&before, "after it was opened by the file");
+}
+
+fn assert_failed(output: &Output, words: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains(words), "{said}");
+}
+
+#[test]
+fn it_is_closed_though_nftables_fails_or_the_record_cannot_be_written() {
+    let closed = Closed::new("half", "closed");
+    let home = &closed.home;
+    let before = home.footprints();
+    assert_failed(&closed.close_without_nft(), "run nft");
+    assert_eq!(closed.leaks(), 0, "by routing rules alone");
+    closed.assert_said("off", "open");
+    // Below a file there is no folder, for root neither.
+    home.edit("local.toml", "/state\"", "/local.key/state\"");
+    assert_failed(&closed.kill_switch("on"), "keep /");
+    assert_eq!(closed.leaks(), 0, "without a record");
+    // The way out needs neither a record nor a right file.
+    home.edit("local.toml", "[gateway]", "[getaway]");
+    closed.assert_said("off", "open");
+    home.assert_same(&before, "after it was opened");
 }
 
 /// What a restart of the machine takes away.
