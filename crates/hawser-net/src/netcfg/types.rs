@@ -48,6 +48,8 @@ number!(
 impl TableId {
     /// The main routing table (`RT_TABLE_MAIN`, linux/rtnetlink.h).
     pub const MAIN: Self = Self(254);
+    /// The table that is asked last, and empty unless somebody fills it (`RT_TABLE_DEFAULT`, linux/rtnetlink.h).
+    pub const DEFAULT: Self = Self(253);
     /// The table of what is this host's own (`RT_TABLE_LOCAL`, linux/rtnetlink.h).
     pub const LOCAL: Self = Self(255);
 }

@@ -57,6 +57,9 @@ fn all_that_works_among_strict_filters_rules_of_others_and_a_firewall_too() {
     // A rule for one address is meant, and stays before the tunnel's.
     let route = run(&home.local, "ip", &format!("route get {} from 192.0.2.1", WORLD[0]));
     assert!(route.contains("dev two table 100"), "{route}");
+    // So does one whose table leaves all but its own network to others.
+    let route = run(&home.local, "ip", "route get 100.64.0.7");
+    assert!(route.contains("dev lan0 table 52"), "{route}");
     assert!(!local.log().contains("forwarded packets are dropped"), "{}", local.log());
     end(&mut local, &mut remote);
     home.assert_same(&before, "after both were told to end");

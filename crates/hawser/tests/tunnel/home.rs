@@ -86,13 +86,16 @@ impl Home {
             }
             for family in ["-4", "-6"] {
                 run(namespace, "ip", &format!("{family} rule add fwmark 0x99 lookup 101 priority 9000"));
-                run(namespace, "ip", &format!("{family} rule add not fwmark 0x1 lookup 102 priority 20000"));
+                run(namespace, "ip", &format!("{family} rule add not fwmark 0x1 lookup main priority 20000"));
             }
             nft(namespace, FIREWALL);
         }
         // As some set it for a host with two uplinks.
         run(&self.local, "ip", "rule add from 192.0.2.1 lookup 100 priority 10000");
         run(&self.local, "ip", "route add default via 192.0.2.2 dev two table 100");
+        // As Tailscale does for its network.
+        run(&self.local, "ip", "rule add lookup 52 priority 5270");
+        run(&self.local, "ip", "route add 100.64.0.7/32 dev lan0 table 52");
     }
 
     fn write_configurations(&self) {

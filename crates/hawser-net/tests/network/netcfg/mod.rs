@@ -8,4 +8,5 @@ mod lab;
 mod nft;
 mod route;
 mod rp_filter;
+mod rules;
 mod watch;

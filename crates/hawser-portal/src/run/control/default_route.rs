@@ -9,8 +9,8 @@
 //! With `answer_by_link`, `from ADDRESS lookup main` stands beside the first for each address of a link: who calls this
 //! host there is answered as before.
 //!
-//! Rules of others that mean something particular stay before these, and also hold for the links' traffic
-//! (`hawser_net::netcfg::Rtnl::place_for_rules`).
+//! Rules of others that mean something particular, or whose table has no default route, stay before these, and also
+//! hold for the links' traffic (`hawser_net::netcfg::Rtnl::place_for_rules`).
 
 use hawser_config::{Config, Fail};
 use hawser_net::netcfg::{
