@@ -118,6 +118,8 @@ pub struct InterfaceAddress {
     pub global: bool,
     /// Can be sent from: not waiting for or failed in duplicate address detection (RFC 4862 section 5.4).
     pub usable: bool,
+    /// Works still, and what is new is to take another (RFC 4862 section 5.5.4).
+    pub deprecated: bool,
 }
 
 impl Rtnl {

@@ -176,11 +176,13 @@ pub(super) fn interface_address(message: &AddressMessage) -> Option<InterfaceAdd
     let interface = IfIndex::new(message.header.index)?;
     let mut flags = AddressFlags::from_bits_retain(u32::from(message.header.flags.bits()));
     let (mut local, mut remote): (Option<IpAddr>, Option<IpAddr>) = (None, None);
+    let mut preferred_for = u32::MAX;
     for attribute in &message.attributes {
         match attribute {
             AddressAttribute::Local(address) => local = Some(*address),
             AddressAttribute::Address(address) => remote = Some(*address),
             AddressAttribute::Flags(all) => flags = *all,
+            AddressAttribute::CacheInfo(lifetimes) => preferred_for = lifetimes.ifa_preferred,
             _ => {}
         }
     }
@@ -193,5 +195,35 @@ pub(super) fn interface_address(message: &AddressMessage) -> Option<InterfaceAdd
         address,
         global: message.header.scope == AddressScope::Universe,
         usable: !flags.intersects(unusable) && !waiting,
+        // Each router advertisement that deprecates an address takes the flag away from it for a moment, but leaves it
+        // no lifetime (addrconf_prefix_rcv_add_addr, linux ipv6/addrconf.c).
+        deprecated: flags.contains(AddressFlags::Deprecated) || preferred_for == 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_route::address::CacheInfo;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_deprecated_by_its_flag_or_once_its_preferred_lifetime_is_over() {
+        let flag = Some(AddressFlags::Deprecated | AddressFlags::Permanent);
+        let table = [(None, None, false), (flag, None, true), (None, Some(0), true), (None, Some(1800), false)];
+        for (flags, preferred_for, want) in table {
+            let mut message = AddressMessage::default();
+            message.header.index = 3;
+            message.header.prefix_len = 64;
+            message.attributes = vec![AddressAttribute::Address("2001:db8::5".parse().unwrap())];
+            message.attributes.extend(flags.map(AddressAttribute::Flags));
+            message.attributes.extend(preferred_for.map(|seconds| {
+                let mut lifetimes = CacheInfo::default();
+                lifetimes.ifa_preferred = seconds;
+                AddressAttribute::CacheInfo(lifetimes)
+            }));
+            let address = interface_address(&message).unwrap();
+            assert_eq!((address.deprecated, address.usable), (want, true), "{message:?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub struct Interface {
 ///
 /// ```text
 ///              Appeared           Up
-///   (unknown) ---------> down ----------> up       AddressAdded, AddressRemoved in both
+///   (unknown) ---------> down ----------> up       AddressAdded … AddressPreferred in both
 ///        ^                | ^              |
 ///        |     Gone       | |     Down     |
 ///        +----------------+ +--------------+       a rename is Gone and Appeared
@@ -39,20 +39,27 @@ pub enum LinkEvent {
     Down(Interface),
     /// It exists no more under this index and name.
     Gone(Interface),
-    /// It has an address that can be sent from.
+    /// It has an address that can be sent from, a preferred one for all that was said so far.
     AddressAdded(Interface, IpNet),
     /// It has an address no more.
     AddressRemoved(Interface, IpNet),
+    /// An address of it is deprecated: it works, and what is new is to take another (RFC 4862 section 5.5.4).
+    AddressDeprecated(Interface, IpNet),
+    /// A deprecated address of it is preferred again.
+    AddressPreferred(Interface, IpNet),
     /// Routes or rules have changed, one or many: ask again.
     RoutesChanged,
 }
+
+/// Addresses, each with whether it is deprecated.
+type Addresses = BTreeMap<IpNet, bool>;
 
 /// One interface's state as the kernel tells it. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LinkState {
     name: Arc<str>,
     up: bool,
-    addresses: BTreeSet<IpNet>,
+    addresses: Addresses,
 }
 
 /// One thing the kernel said. There is no default. Plain data.
@@ -63,7 +70,7 @@ pub(super) enum Fact {
     /// An interface is gone.
     LinkGone { index: IfIndex },
     /// An interface has an address.
-    Address { index: IfIndex, address: IpNet },
+    Address { index: IfIndex, address: IpNet, deprecated: bool },
     /// An interface has an address no more, or not yet one to send from.
     AddressGone { index: IfIndex, address: IpNet },
 }
@@ -90,11 +97,13 @@ impl Snapshot {
                 link.up = up;
             }
             (Fact::Link { name, up, .. }, None) => {
-                let link = LinkState { name: name.into(), up, addresses: BTreeSet::new() };
+                let link = LinkState { name: name.into(), up, addresses: Addresses::new() };
                 self.links.insert(index, link);
             }
             (Fact::LinkGone { .. }, _) => drop(self.links.remove(&index)),
-            (Fact::Address { address, .. }, Some(link)) => drop(link.addresses.insert(address)),
+            (Fact::Address { address, deprecated, .. }, Some(link)) => {
+                link.addresses.insert(address, deprecated);
+            }
             (Fact::AddressGone { address, .. }, Some(link)) => {
                 link.addresses.remove(&address);
             }
@@ -128,9 +137,8 @@ fn changes(index: IfIndex, old: Option<&LinkState>, new: Option<&LinkState>, eve
         return;
     };
     let interface = Interface { index, name };
-    let none = BTreeSet::new();
-    let (old_addresses, new_addresses) =
-        (old.map_or(&none, |link| &link.addresses), new.map_or(&none, |link| &link.addresses));
+    let none = Addresses::new();
+    let (had, has) = (old.map_or(&none, |link| &link.addresses), new.map_or(&none, |link| &link.addresses));
     let (was_up, is_up) = (old.is_some_and(|link| link.up), new.is_some_and(|link| link.up));
     if old.is_none() {
         events.push(LinkEvent::Appeared(interface.clone()));
@@ -138,15 +146,29 @@ fn changes(index: IfIndex, old: Option<&LinkState>, new: Option<&LinkState>, eve
     if was_up && !is_up {
         events.push(LinkEvent::Down(interface.clone()));
     }
-    let removed = old_addresses.difference(new_addresses);
-    events.extend(removed.map(|net| LinkEvent::AddressRemoved(interface.clone(), *net)));
-    let added = new_addresses.difference(old_addresses);
-    events.extend(added.map(|net| LinkEvent::AddressAdded(interface.clone(), *net)));
+    address_changes(&interface, had, has, events);
     if is_up && !was_up {
         events.push(LinkEvent::Up(interface.clone()));
     }
     if new.is_none() {
         events.push(LinkEvent::Gone(interface));
+    }
+}
+
+/// The same for the addresses alone.
+fn address_changes(interface: &Interface, had: &Addresses, has: &Addresses, events: &mut Vec<LinkEvent>) {
+    let removed = had.keys().filter(|net| !has.contains_key(*net));
+    events.extend(removed.map(|net| LinkEvent::AddressRemoved(interface.clone(), *net)));
+    for (net, deprecated) in has {
+        let was_deprecated = had.get(net);
+        if was_deprecated.is_none() {
+            events.push(LinkEvent::AddressAdded(interface.clone(), *net));
+        }
+        match (was_deprecated.is_some_and(|was| *was), *deprecated) {
+            (false, true) => events.push(LinkEvent::AddressDeprecated(interface.clone(), *net)),
+            (true, false) => events.push(LinkEvent::AddressPreferred(interface.clone(), *net)),
+            (true, true) | (false, false) => {}
+        }
     }
 }
 

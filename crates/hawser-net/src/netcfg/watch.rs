@@ -314,8 +314,12 @@ fn fact(payload: &Payload) -> Option<Fact> {
         }
         RouteNetlinkMessage::NewAddress(message) => {
             let one = interface_address(message)?;
-            let (index, address) = (one.interface, one.address);
-            Some(if one.usable { Fact::Address { index, address } } else { Fact::AddressGone { index, address } })
+            let (index, address, deprecated) = (one.interface, one.address, one.deprecated);
+            Some(if one.usable {
+                Fact::Address { index, address, deprecated }
+            } else {
+                Fact::AddressGone { index, address }
+            })
         }
         RouteNetlinkMessage::DelAddress(message) => {
             let one = interface_address(message)?;

@@ -63,6 +63,23 @@ fn a_carrier_that_is_lost_takes_no_packet_with_it_and_comes_back() {
 }
 
 #[test]
+fn a_link_leaves_an_address_that_is_deprecated_and_its_session_goes_on() {
+    let lab = Lab::new("depr", "");
+    lab.edit("local.toml", BOTH_LINKS, LINK_ONE);
+    let _remote = lab.start("remote");
+    let local = lab.start("local");
+    local.wait_for("one link", |status| names(status) == ["one"] && all_active(status));
+    lab.local.add_address("one", parse("192.0.1.11/24")).expect("an address");
+    std::thread::sleep(ms(200));
+    assert!(!local.log().contains("local=192.0.1.11:"), "the one in use is as good; log:\n{}", local.log());
+    run(&lab.local, &["ip", "addr", "change", "192.0.1.1/24", "dev", "one", "preferred_lft", "0"]);
+    local.wait_for_log("local=192.0.1.11:");
+    lab.answered_within(REBOUND_MAX);
+    local.wait_for("the path", |status| names(status) == ["one"] && all_active(status));
+    assert_one_session(&local);
+}
+
+#[test]
 fn every_interface_with_a_way_to_the_endpoint_is_a_link_while_it_is_there() {
     let lab = Lab::new("any", "");
     lab.edit("local.toml", BOTH_LINKS, "[[link]]\nname = \"all\"\ninterface = \"*\"\nexclude = [\"tw*\"]\n");

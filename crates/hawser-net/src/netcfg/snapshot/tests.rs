@@ -19,7 +19,11 @@ fn gone(number: u32) -> Fact {
 }
 
 fn address(number: u32, text: &str) -> Fact {
-    Fact::Address { index: index(number), address: net(text) }
+    Fact::Address { index: index(number), address: net(text), deprecated: false }
+}
+
+fn deprecated(number: u32, text: &str) -> Fact {
+    Fact::Address { index: index(number), address: net(text), deprecated: true }
 }
 
 fn no_address(number: u32, text: &str) -> Fact {
@@ -36,6 +40,8 @@ fn short(events: &[LinkEvent]) -> Vec<String> {
         LinkEvent::Gone(interface) => format!("gone {}", name(interface)),
         LinkEvent::AddressAdded(interface, net) => format!("+{net} {}", name(interface)),
         LinkEvent::AddressRemoved(interface, net) => format!("-{net} {}", name(interface)),
+        LinkEvent::AddressDeprecated(interface, net) => format!("deprecated {net} {}", name(interface)),
+        LinkEvent::AddressPreferred(interface, net) => format!("preferred {net} {}", name(interface)),
         LinkEvent::RoutesChanged => "routes".to_owned(),
     };
     events.iter().map(one).collect()
@@ -92,6 +98,27 @@ fn every_fact_tells_what_it_changes_and_no_more() {
 }
 
 #[test]
+fn an_address_is_told_when_it_is_deprecated_and_when_it_is_no_longer() {
+    let old = |more: Fact| vec![link(2, "eth0", true), more];
+    for (known, fact, want) in [
+        (eth0(), deprecated(2, "10.0.0.1/24"), vec!["deprecated 10.0.0.1/24 eth0/2"]),
+        (old(deprecated(2, "fd00::1/64")), deprecated(2, "fd00::1/64"), vec![]),
+        (old(deprecated(2, "fd00::1/64")), address(2, "fd00::1/64"), vec!["preferred fd00::1/64 eth0/2"]),
+        (old(deprecated(2, "fd00::1/64")), no_address(2, "fd00::1/64"), vec!["-fd00::1/64 eth0/2"]),
+        (
+            vec![link(2, "eth0", true)],
+            deprecated(2, "fd00::1/64"),
+            vec!["+fd00::1/64 eth0/2", "deprecated fd00::1/64 eth0/2"],
+        ),
+        (vec![], deprecated(2, "fd00::1/64"), vec![]),
+    ] {
+        let (mut snapshot, mut events) = (after(known.clone()), Vec::new());
+        snapshot.learn(fact.clone(), &mut events);
+        assert_eq!(short(&events), want, "{known:?} then {fact:?}");
+    }
+}
+
+#[test]
 fn a_dump_tells_the_difference_to_what_is_known() {
     for (known, dump, want) in [
         (vec![], vec![], vec![]),
@@ -103,6 +130,7 @@ fn a_dump_tells_the_difference_to_what_is_known() {
             vec![link(2, "eth0", true), address(2, "10.0.0.9/24")],
             vec!["-10.0.0.1/24 eth0/2", "+10.0.0.9/24 eth0/2"],
         ),
+        (eth0(), vec![link(2, "eth0", true), deprecated(2, "10.0.0.1/24")], vec!["deprecated 10.0.0.1/24 eth0/2"]),
         (
             vec![link(7, "eth0", true)],
             vec![link(5, "eth0", true)],

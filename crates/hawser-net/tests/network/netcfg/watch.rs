@@ -9,6 +9,7 @@ use std::{
 };
 
 use hawser_net::netcfg::{EventReceiver, IfIndex, LinkEvent, LinkWatch, WatchOptions, event_channel};
+use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -179,6 +180,23 @@ fn an_ipv6_address_is_told_when_it_can_be_used() {
 }
 
 #[test]
+fn an_address_is_told_when_it_is_deprecated_and_when_it_is_no_longer() {
+    in_namespace(|| async {
+        let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
+        veth_up(&mut watch).await;
+        for (address, nodad) in [("10.0.0.1/24", ""), ("2001:db8::1/64", " nodad")] {
+            let is_it = |net: &IpNet| net.to_string() == address;
+            ip(&format!("addr add {address} dev v0{nodad}"));
+            until(&mut watch, |event| matches!(event, LinkEvent::AddressAdded(_, net) if is_it(net))).await;
+            ip(&format!("addr change {address} dev v0 preferred_lft 0"));
+            until(&mut watch, |event| matches!(event, LinkEvent::AddressDeprecated(_, net) if is_it(net))).await;
+            ip(&format!("addr change {address} dev v0 preferred_lft forever"));
+            until(&mut watch, |event| matches!(event, LinkEvent::AddressPreferred(_, net) if is_it(net))).await;
+        }
+    });
+}
+
+#[test]
 fn an_interface_made_anew_has_another_index() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
@@ -217,7 +235,7 @@ impl Known {
             LinkEvent::Down(one) => self.up.remove(&one.index),
             LinkEvent::AddressAdded(one, net) => self.addresses.insert((one.index, net.to_string())),
             LinkEvent::AddressRemoved(one, net) => self.addresses.remove(&(one.index, net.to_string())),
-            LinkEvent::RoutesChanged => true,
+            LinkEvent::AddressDeprecated(..) | LinkEvent::AddressPreferred(..) | LinkEvent::RoutesChanged => true,
         };
         assert!(news, "told twice: {event:?}");
     }

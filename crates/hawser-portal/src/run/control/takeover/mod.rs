@@ -234,7 +234,7 @@ impl Plan {
             | LinkEvent::Gone(interface)
             | LinkEvent::AddressAdded(interface, _)
             | LinkEvent::AddressRemoved(interface, _) => &*interface.name == wanted.as_str(),
-            LinkEvent::RoutesChanged => false,
+            LinkEvent::AddressDeprecated(..) | LinkEvent::AddressPreferred(..) | LinkEvent::RoutesChanged => false,
         }
     }
 }
