@@ -1,6 +1,9 @@
 //! Kernel features whose absence a user must be told by name.
 
-use std::fmt;
+use std::{fmt, path::Path};
+
+/// Is there where the kernel has IPv6.
+const IPV6: &str = "/proc/sys/net/ipv6";
 
 /// What the kernel must have been built or booted with.
 /// There is no default. Plain value, freely shared.
@@ -52,4 +55,9 @@ impl fmt::Display for Feature {
             }
         })
     }
+}
+
+/// Whether the kernel has IPv6 (`CONFIG_IPV6`, not `ipv6.disable=1`): without, no socket of it can be opened.
+pub fn has_ipv6() -> bool {
+    Path::new(IPV6).exists()
 }

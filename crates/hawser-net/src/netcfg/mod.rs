@@ -37,7 +37,7 @@ pub use apply::{Applied, NetConfig, UndoReport};
 pub use change::{Change, IpProtocol, MarkMatch, RouteKind, RouteSpec, RuleSpec};
 pub use error::NetConfigError;
 pub use events::{Closed, EventReceiver, EventSender, event_channel};
-pub use features::Feature;
+pub use features::{Feature, has_ipv6};
 pub use forward::ForwardDrop;
 pub use journal::{InstanceName, JournalError, Netns};
 pub use mptcp::{

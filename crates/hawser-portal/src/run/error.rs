@@ -92,6 +92,9 @@ impl RunError {
             Self::KeyLog(error) => error.hint(),
             Self::Epochs(error) => Some(error.hint()),
             Self::Listen(LinkError::Bind { .. }) => Some("does something else listen there? ss -lunp".to_owned()),
+            Self::Listen(LinkError::Socket { source, .. }) if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+                Some("this kernel has no IPv6: leave [::]:PORT out of `listen`".to_owned())
+            }
             Self::Panicked => Some("this is a bug: please report it with the message above".to_owned()),
             _ => None,
         }
@@ -105,5 +108,23 @@ fn without_marks(error: &SteeringError) -> &'static str {
             "a [[rule]] with `mark` needs CAP_BPF at the start; under systemd: CapabilityBoundingSet=CAP_BPF and SystemCallFilter=bpf"
         }
         _ => "leave `mark` out of the [[rule]]: match what the mark was set by, addresses, ports, protocol, or a DSCP",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_on_ipv6_without_it_is_told_what_to_leave_out() {
+        let failed = |errno: i32| {
+            let source = io::Error::from_raw_os_error(errno);
+            RunError::Listen(LinkError::Socket { step: "open socket", source }).hint()
+        };
+        assert_eq!(
+            failed(libc::EAFNOSUPPORT).as_deref(),
+            Some("this kernel has no IPv6: leave [::]:PORT out of `listen`")
+        );
+        assert_eq!(failed(libc::EMFILE), None);
     }
 }

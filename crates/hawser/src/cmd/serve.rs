@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hawser_config::{Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey, PublicKey};
-use hawser_net::netcfg::Rtnl;
+use hawser_net::netcfg::{Rtnl, has_ipv6};
 use hawser_portal::keys;
 use ipnet::{IpNet, Ipv4Net};
 
@@ -101,15 +101,14 @@ impl Serve {
     fn write(&self, written: &mut Written, home: &Home) -> Result<(), Failure> {
         let ways = ways()?;
         let world = ways.iter().find(|way| way.address.is_ipv4()).or(ways.first());
-        let listen: [SocketAddr; 2] =
-            [(Ipv4Addr::UNSPECIFIED, self.port).into(), (Ipv6Addr::UNSPECIFIED, self.port).into()];
+        let listen = everywhere(self.port, has_ipv6());
+        let listens: Vec<String> = listen.iter().map(|address| format!("\"{address}\"")).collect();
         let addresses: Vec<String> = inner_networks(&ways)?.iter().map(|net| format!("\"{net}\"")).collect();
         let mut text = format!(
             "# Written by `hawser serve`; may be edited (docs/configuration.md). Peers are in {PEERS_FOLDER}/.\n{}\
-             listen = [\"{}\", \"{}\"]\n\n[tun]\naddresses = [{}]\n",
+             listen = [{}]\n\n[tun]\naddresses = [{}]\n",
             home.portal_section(),
-            listen[0],
-            listen[1],
+            listens.join(", "),
             addresses.join(", ")
         );
         match world {
@@ -127,6 +126,12 @@ impl Serve {
         eprintln!("{}: written", home.config.display());
         Ok(())
     }
+}
+
+/// All addresses of this host, in the IP versions that the kernel has: a portal that cannot listen does not start.
+fn everywhere(port: u16, has_ipv6: bool) -> Vec<SocketAddr> {
+    let v6 = has_ipv6.then_some(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+    [IpAddr::V4(Ipv4Addr::UNSPECIFIED)].into_iter().chain(v6).map(|address| SocketAddr::new(address, port)).collect()
 }
 
 /// Inner addresses of this portal: an IPv4 network that this host does not know yet, and one of IPv6 where the world is
@@ -198,4 +203,16 @@ fn undo(home: &Home, written: Written, service: &mut Service, failure: Failure) 
 fn known_addresses() -> Result<Vec<IpAddr>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(async { Rtnl::open().map_err(Failure::failed)?.all_addresses().await.map_err(Failure::failed) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_listens_in_the_ip_versions_that_the_kernel_has() {
+        let said = |has_ipv6| everywhere(4920, has_ipv6).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(said(true), ["0.0.0.0:4920", "[::]:4920"]);
+        assert_eq!(said(false), ["0.0.0.0:4920"]);
+    }
 }

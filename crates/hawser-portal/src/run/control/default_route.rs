@@ -14,7 +14,7 @@
 
 use hawser_config::{Config, Fail};
 use hawser_net::netcfg::{
-    Change, Family, IfIndex, MarkMatch, NetConfigError, RouteSpec, Rtnl, RulePriority, RuleSpec, TableId,
+    Change, Family, IfIndex, MarkMatch, NetConfigError, RouteSpec, Rtnl, RulePriority, RuleSpec, TableId, has_ipv6,
 };
 use ipnet::IpNet;
 
@@ -23,8 +23,6 @@ use crate::run::own;
 
 /// Compares all bits of a mark.
 const WHOLE_MARK: u32 = u32::MAX;
-/// Is there where the kernel has IPv6.
-const IPV6: &str = "/proc/sys/net/ipv6";
 /// Passes over default routes (`FRA_SUPPRESS_PREFIXLEN`, ip-rule(8)).
 const DEFAULT_ROUTES: u32 = 0;
 
@@ -95,7 +93,7 @@ impl Places {
 
 /// Those that the kernel has.
 fn families() -> impl Iterator<Item = Family> {
-    let has_ipv6 = std::path::Path::new(IPV6).exists();
+    let has_ipv6 = has_ipv6();
     [Family::V4, Family::V6].into_iter().filter(move |family| *family == Family::V4 || has_ipv6)
 }
 
