@@ -7,31 +7,34 @@ use crate::treatment::Treatment;
 
 /// Flows of one treatment that one pull asks about.
 pub(super) const MAX_LOOKS: u8 = 16;
-/// Treatments that are counted alone; of further ones no flow is asked about in this pull.
-const TREATMENTS: usize = 8;
+/// Counts; treatments beyond them share the last one.
+const COUNTS: usize = 8;
 
 /// The flows of each treatment that were declined in one pull. None at first; a plain value.
 #[derive(Copy, Clone, Debug, Default)]
-pub(super) struct Looks([Option<(Treatment, u8)>; TREATMENTS]);
+pub(super) struct Looks([Option<(Treatment, u8)>; COUNTS]);
 
 impl Looks {
     /// No more of these are asked about.
     pub(super) fn are_enough(&self, treatment: Treatment) -> bool {
-        let mut counts = self.0.iter();
-        let own = counts.find(|count| count.is_none_or(|(of, _)| of == treatment));
-        own.is_none_or(|count| count.is_some_and(|(_, count)| count >= MAX_LOOKS))
+        self.0[self.place(treatment)].is_some_and(|(_, count)| count >= MAX_LOOKS)
     }
 
     /// One was declined.
     pub(super) fn note(&mut self, treatment: Treatment) {
-        let own = self.0.iter_mut().find(|count| count.is_none_or(|(of, _)| of == treatment));
-        if let Some(own) = own {
-            *own = Some((treatment, own.map_or(0, |(_, count)| count) + 1));
-        }
+        let count = &mut self.0[self.place(treatment)];
+        let (first, before) = count.unwrap_or((treatment, 0));
+        *count = Some((first, before + 1));
+    }
+
+    fn place(&self, treatment: Treatment) -> usize {
+        let own = self.0.iter().position(|count| count.is_none_or(|(of, _)| of == treatment));
+        own.unwrap_or(COUNTS - 1)
     }
 }
 
-/// Whether all that waits is treated alike, as where there are no rules. So at first. One owner, the queue.
+/// Whether all that came since the queue was empty is treated alike, as where there are no rules. So at first. One
+/// owner, the queue.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Treatments {
     one: Treatment,

@@ -95,8 +95,9 @@ fn known(message: &RuleMessage) -> Known {
 /// The table of a route that takes what no other one of its table does.
 fn table_of_default_route(message: &RouteMessage) -> Option<TableId> {
     let header = &message.header;
-    // IPv6 knows routes for some sources; what `throw` takes goes on to the next rule, as without it (ip-route(8)).
-    if header.destination_prefix_length > 0 || header.source_prefix_length > 0 || header.kind == RouteType::Throw {
+    // Some tunnels have it in two halves. IPv6 knows routes for some sources; what `throw` takes goes on to the next
+    // rule, as without it (ip-route(8)).
+    if header.destination_prefix_length > 1 || header.source_prefix_length > 0 || header.kind == RouteType::Throw {
         return None;
     }
     let number = message.attributes.iter().find_map(|attribute| match attribute {
@@ -188,7 +189,8 @@ mod tests {
             (0, 0, RouteType::Unicast, 52, Some(OTHER)),
             (0, 0, RouteType::Unreachable, LONG, Some(TableId(LONG))),
             (32, 0, RouteType::Unicast, 52, None),
-            (1, 0, RouteType::Unicast, 52, None),
+            (1, 0, RouteType::Unicast, 52, Some(OTHER)),
+            (2, 0, RouteType::Unicast, 52, None),
             (0, 64, RouteType::Unicast, 52, None),
             (0, 0, RouteType::Throw, 52, None),
         ] {

@@ -28,7 +28,7 @@ pub(super) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Er
 /// outlasts a power cut from then on.
 ///
 /// # Errors
-/// [`FileError`] where the system refuses; then nothing has changed, unless by a power cut.
+/// [`FileError`] where the system refuses; then nothing has changed, or all where only a power cut may undo it.
 pub fn write_private(path: &Path, text: &str) -> Result<(), FileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     // No configuration is read by such a name.

@@ -78,18 +78,21 @@ fn off(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens it for every TUN device of which the configuration or a record tells; with a faulty one for the usual device,
-/// too. Whether any was closed.
+/// Opens it for every TUN device of which the configuration or a record tells; where neither does, for the usual one.
+/// Whether any was closed.
 pub(super) fn open(file: &Path) -> Result<bool, Failure> {
     let (named, folder) = match hawser_config::read(file) {
-        Ok((config, _)) => (config.tun.name.to_string(), config.portal.state_dir),
-        // There is no record where it could not be written.
-        Err(_) => (DEFAULT_TUN_NAME.to_owned(), kill_switch::state_dir(file)),
+        Ok((config, _)) => (Some(config.tun.name.to_string()), config.portal.state_dir),
+        Err(_) => (None, kill_switch::state_dir(file)),
     };
     let mut tuns: Vec<String> =
-        kill_switch::records(&folder).into_iter().map(|record| record.tun).chain([named]).collect();
+        kill_switch::records(&folder).into_iter().map(|record| record.tun).chain(named).collect();
     tuns.sort();
     tuns.dedup();
+    // There is no record where it could not be written.
+    if tuns.is_empty() {
+        tuns.push(DEFAULT_TUN_NAME.to_owned());
+    }
     let mut any = false;
     for tun in &tuns {
         if wait(kill_switch::lift(&folder, tun))? {

@@ -25,11 +25,9 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
     if new.forwards.is_empty() || old.nat == new.nat {
         config.forwards.clone_from(&new.forwards);
     }
-    // What a portal is in hubs is said in its handshakes, from its start. Who is no peer any more goes all the same.
+    // What a portal is in hubs is said in its handshakes, from its start.
     if hubs(old) != hubs(new) {
-        let fixed: HashSet<PublicKey> = hubs(old).into_iter().flatten().collect();
-        let stays = |key| fixed.contains(key) || new.peers.iter().any(|peer| peer.public_key == *key);
-        config.peers = old.peers.iter().filter(|peer| stays(&peer.public_key)).cloned().collect();
+        config.peers = with_hubs_of_before(old, new);
     }
     config.traffic.scheduler = new.traffic.scheduler;
     config.tun.dns.clone_from(&new.tun.dns);
@@ -40,6 +38,20 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
         config.rules.clone_from(&old.rules);
     }
     config
+}
+
+/// Who is in a hub before or after stays as it is; the others change, but for those that would collide with these.
+fn with_hubs_of_before(old: &Config, new: &Config) -> Vec<Peer> {
+    let in_hubs: HashSet<PublicKey> = hubs(old).into_iter().chain(hubs(new)).flatten().collect();
+    let is_in_hub = |peer: &&Peer| in_hubs.contains(&peer.public_key);
+    let mut peers: Vec<Peer> = old.peers.iter().filter(is_in_hub).cloned().collect();
+    let collide = |one: &Peer, other: &Peer| {
+        one.name == other.name || one.allowed_ips.iter().any(|net| other.allowed_ips.contains(net))
+    };
+    let others = new.peers.iter().filter(|peer| !is_in_hub(peer));
+    let fit: Vec<Peer> = others.filter(|peer| !peers.iter().any(|fixed| collide(fixed, peer))).cloned().collect();
+    peers.extend(fit);
+    peers
 }
 
 /// The members of the hubs that a portal is a peer of.
@@ -236,12 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_peer_any_more_goes_although_a_hub_waits_for_a_restart() {
-        let old = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
-        let mut new = config("10.77.0.1/24", 0, &[ONE, TWO]);
-        new.peers[0].standby = vec![new.peers[1].name.clone()];
-        assert_eq!(effective(&old, &new, &Powers::of(&old), &MarkKinds::of(&[])).peers, old.peers[..2]);
-        assert_eq!(effective(&new, &old, &Powers::of(&old), &MarkKinds::of(&[])).peers, new.peers);
+    fn peers_of_no_hub_come_and_go_although_a_hub_waits_for_a_restart() {
+        let plain = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
+        let mut in_hub = config("10.77.0.1/24", 0, &[ONE, TWO]);
+        in_hub.peers[0].standby = vec![in_hub.peers[1].name.clone()];
+        let peers = |old: &Config, new: &Config| effective(old, new, &Powers::of(&plain), &MarkKinds::of(&[])).peers;
+        assert_eq!(peers(&plain, &in_hub), plain.peers[..2], "the third goes");
+        let with_third: Vec<Peer> = in_hub.peers.iter().chain(&plain.peers[2..]).cloned().collect();
+        assert_eq!(peers(&in_hub, &plain), with_third, "and comes");
+        let mut colliding = plain.clone();
+        colliding.peers[2].allowed_ips.clone_from(&plain.peers[0].allowed_ips);
+        assert_eq!(peers(&in_hub, &colliding), in_hub.peers, "one that is in the way of a member waits");
     }
 
     #[test]

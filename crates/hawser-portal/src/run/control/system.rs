@@ -57,6 +57,8 @@ pub struct System {
     tried: Instant,
     /// Routes or rules have changed since ours were looked at. So at first: nobody watched yet.
     dirty: bool,
+    /// When the kill switch's rules could not be looked at, if so.
+    unrestored: Option<Instant>,
     /// There was something of a killed portal to be undone.
     cleaned_up: bool,
 }
@@ -84,8 +86,23 @@ impl System {
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
         let tried = Instant::now();
-        let (tun, takeover, announcements, dirty) = (None, None, Announcements::default(), true);
-        Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, dirty, cleaned_up }
+        let (tun, takeover, announcements) = (None, None, Announcements::default());
+        let (dirty, unrestored) = (true, None);
+        Self {
+            net,
+            tun,
+            wanted,
+            places,
+            mtus,
+            beyond,
+            takeover,
+            announcements,
+            missing,
+            tried,
+            dirty,
+            unrestored,
+            cleaned_up,
+        }
     }
 
     /// Whether a killed portal had left something.

@@ -106,7 +106,11 @@ impl Store {
             return Ok(());
         }
         self.remember_with(pending);
-        self.cache.written().await?;
+        if let Err(why) = self.cache.written().await {
+            // It may be written later: what holds is.
+            self.remember();
+            return Err(why);
+        }
         self.handle.want(|own| own.revoked.remove(key).is_some());
         Ok(())
     }
@@ -231,15 +235,22 @@ mod tests {
     async fn a_disk_that_does_not_answer_keeps_nobody_in_and_is_waited_for_no_longer_than_a_second() {
         let folder = tempfile::tempdir().expect("a folder");
         let (go_on, wait) = mpsc::channel::<()>();
-        let wait = Arc::new(Mutex::new(wait));
-        let mut store = store(folder.path(), move |_, _| {
+        let (disk, wait) = (Arc::new(Mutex::new(String::new())), Arc::new(Mutex::new(wait)));
+        let seen = disk.clone();
+        let mut store = store(folder.path(), move |_, text| {
             let _ = wait.lock().expect("nobody panicked").recv();
+            *disk.lock().expect("nobody panicked") = text.to_owned();
             Ok(())
         });
-        let told = timeout(Duration::from_secs(2), store.revoke(&home(), key(1))).await;
+        let told = timeout(Duration::from_secs(10), store.revoke(&home(), key(1))).await;
         assert_eq!(told, Ok(Err("the disk does not answer".to_owned())));
         assert!(store.handle.pending().contains_key(&key(1)));
+        assert_eq!(store.forget_pending(&key(1)).await, Err("the disk does not answer".to_owned()));
+        // Once it answers, it has what holds.
         drop(go_on);
+        assert_eq!(store.cache.written().await, Ok(()));
+        let last = seen.lock().expect("nobody panicked").clone();
+        assert!(last.contains(&key(1).to_string()), "{last}");
     }
 
     #[tokio::test]

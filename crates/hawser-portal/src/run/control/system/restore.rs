@@ -6,23 +6,30 @@
 //! 2. [`System::restore`] sets again what is gone, with the next tick: thousands of changes, as of a router with BGP,
 //!    are one round. The kernel refuses what is there: the round after one that set something sets nothing.
 
+use std::time::Instant;
+
 use hawser_config::{Config, Fail};
 use hawser_net::netcfg::{Applied, Change, RouteKind, RouteSpec};
 
-use super::System;
+use super::{RETRY_EVERY, System};
 use crate::run::kill_switch;
 
 impl System {
     /// Step 2. Call it often.
     pub async fn restore(&mut self, config: &Config) {
-        if !std::mem::take(&mut self.dirty) {
+        let retries = self.unrestored.is_some_and(|at| at.elapsed() >= RETRY_EVERY);
+        if !std::mem::take(&mut self.dirty) && !retries {
             return;
         }
+        self.unrestored = None;
         let mut restored = self.restore_own().await;
         if config.tun.fail == Fail::Closed {
             match kill_switch::restore(config.tun.name.as_str()).await {
                 Ok(more) => restored += more,
-                Err(error) => tracing::warn!(%error, "kill switch not restored"),
+                Err(error) => {
+                    tracing::warn!(%error, "kill switch not restored, it is tried again");
+                    self.unrestored = Some(Instant::now());
+                }
             }
         }
         tell(restored);
