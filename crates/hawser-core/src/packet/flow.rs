@@ -16,7 +16,7 @@ const ICMP_BUCKETS: usize = 1 << 7;
 const UNRESENT_BUCKETS: usize = 1 << 10;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
-/// A gap in a flow is waited for as long at most: a congestion-controlled sender has long retransmitted what is missing.
+/// The longest that a gap in a flow is waited for: a congestion-controlled sender has long retransmitted what is missing.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
 /// A flow that was silent for so long is a new one: its path is chosen anew.
 pub const FORGOTTEN: Duration = Duration::from_secs(60);

@@ -50,9 +50,10 @@ impl EcnValidation {
         if self.state == State::Failed { Ecn::NotEct } else { Ecn::Ect0 }
     }
 
-    /// Takes the peer's counts with `newly_acked` packets; tells how many more were marked, if any.
+    /// Takes the peer's counts, and how many packets that bore marks it acknowledged with them; tells how many more were
+    /// marked, if any.
     /// Counts that are behind the newest (a late frame) change nothing.
-    pub fn on_counts(&mut self, counts: EcnCounts, newly_acked: u64) -> Option<u64> {
+    pub fn on_counts(&mut self, counts: EcnCounts, acked: u64) -> Option<u64> {
         let marked = counts.ce.saturating_sub(self.seen.ce);
         self.seen = EcnCounts {
             ect0: counts.ect0.max(self.seen.ect0),
@@ -62,7 +63,7 @@ impl EcnValidation {
         if self.state == State::Failed {
             return None;
         }
-        self.acked += newly_acked;
+        self.acked += acked;
         let echoed = self.seen.ect0 > self.before.ect0 || self.seen.ce > self.before.ce;
         if !echoed && self.acked >= TESTING_PACKETS || self.seen.ect1 > self.before.ect1 {
             self.state = State::Failed;

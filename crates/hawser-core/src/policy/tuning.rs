@@ -271,7 +271,7 @@ constants! {
         losses: u32 = 2,
         /// The least that a gap is worth waiting for: below, the hosts' own jitter decides. Neutral: `max`.
         min: Duration = Duration::from_millis(10),
-        /// And the most.
+        /// And the most, after which a bucket may be another flow's, too.
         max: Duration = GAP_MAX,
         /// It is repeated this often while data flows, because it is not acknowledged.
         repeat: Duration = Duration::from_millis(200),

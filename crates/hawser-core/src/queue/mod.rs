@@ -37,7 +37,7 @@ pub use ack_filter::AckSpacing;
 pub use codel::{INTERVAL, TARGET};
 pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
 
-/// And flows that it passes by: those of other paths, and those of a treatment that it has looked at enough.
+/// Flows that one pull passes by: those of other paths, and those of a treatment of which it asked about enough.
 const MAX_PASSED: usize = 512;
 
 /// What waits for a path. Empty at first. One owner; memory is used again.

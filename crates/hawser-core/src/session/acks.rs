@@ -106,8 +106,9 @@ impl Session {
         if path.way.episode.on_spurious(outcome.spurious) {
             path.capacity.controller.on_spurious_loss(now);
         }
-        let marked_packets = if path.health.is_active() { u64::from(outcome.packets) } else { 0 };
-        if let Some(marked) = path.way.ecn.on_counts(frame.ecn, marked_packets) {
+        // Only an active path sends with marks.
+        let bore_marks = if path.health.is_active() { u64::from(outcome.packets) } else { 0 };
+        if let Some(marked) = path.way.ecn.on_counts(frame.ecn, bore_marks) {
             path.capacity.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.capacity.controller.on_ack(&event, siblings);

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use hawser_config::{Config, DEFAULT_STATE_DIR, Fail, read_text};
 use hawser_net::netcfg::{
     Applied, Change, Family, IfIndex, InstanceName, JournalError, MarkMatch, NetConfig, NetConfigError, NftChain,
-    NftError, NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, TableId, quoted,
+    NftError, NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, TableId, has_ipv6, quoted,
 };
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,6 @@ const OUTLIVES: &str = ".outlives-the-portal";
 const RECORD: &str = ".closed.json";
 /// The loopback interface has the first number (`LOOPBACK_IFINDEX`, linux/net/flow.h).
 const LOOPBACK: u32 = 1;
-/// Is there where the kernel has IPv6.
-const IPV6: &str = "/proc/sys/net/ipv6";
 /// Behind translation of sources nothing would bear its own address; marks are there before.
 const HOOK: &str = "type filter hook postrouting priority mangle";
 /// What keeps a link alive: DHCP (RFC 2131, RFC 8415), neighbours, routers and listeners (RFC 4861, RFC 3810).
@@ -246,7 +244,7 @@ async fn close(record: &Record) -> Result<(), KillSwitchError> {
         Ok(table) => net.apply(Change::Nft(table)).await.map(drop),
         Err(error) => Err(error.into()),
     };
-    let has_ipv6 = Path::new(IPV6).exists();
+    let has_ipv6 = has_ipv6();
     let mut refused = Ok(());
     for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
         refused = refused.and(refuse(&mut net, &record.tun, family).await);

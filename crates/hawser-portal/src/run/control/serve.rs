@@ -242,8 +242,7 @@ impl<'a> Serving<'a> {
                     self.expire_speed();
                     self.ask_names();
                     self.check_etcd().await;
-                    self.system.retry().await;
-                    self.system.restore(&self.config).await;
+                    self.system.set_again(&self.config).await;
                 }
                 _ = heap_due.tick() => heap::give_back(),
                 ready = orders.readable() => {

@@ -4,7 +4,7 @@
 //!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them, and
 //!    at last the system the name servers behind it (`name_servers`).
 //! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel
-//!    drops when the device goes down; [`System::restore`] what other programs delete (`restore`).
+//!    drops when the device goes down; [`System::set_again`] what other programs delete (`restore`).
 //! 4. [`System::undo`] leaves nothing behind.
 
 use std::net::IpAddr;
@@ -209,8 +209,14 @@ impl System {
         self.tried = Instant::now();
     }
 
-    /// Tries again what could not be set: what stood in the way may be gone, of which nobody tells. Call it often.
-    pub async fn retry(&mut self) {
+    /// What could not be set, and what other programs deleted. Call it often.
+    pub async fn set_again(&mut self, config: &Config) {
+        self.retry().await;
+        self.restore(config).await;
+    }
+
+    /// Tries again what could not be set: what stood in the way may be gone, of which nobody tells.
+    async fn retry(&mut self) {
         if self.missing.is_empty() || self.tried.elapsed() < RETRY_EVERY {
             return;
         }

@@ -3,7 +3,7 @@
 //! `ManageForeignRoutingPolicyRules=` and `ManageForeignRoutes=`).
 //!
 //! 1. [`System::on_event`] notes that routes or rules have changed.
-//! 2. [`System::restore`] sets again what is gone, with the next tick: thousands of changes, as of a router with BGP,
+//! 2. `restore` sets again what is gone, with the next tick: thousands of changes, as of a router with BGP,
 //!    are one round. The kernel refuses what is there: the round after one that set something sets nothing.
 
 use std::time::Instant;
@@ -15,8 +15,8 @@ use super::{RETRY_EVERY, System};
 use crate::run::kill_switch;
 
 impl System {
-    /// Step 2. Call it often.
-    pub async fn restore(&mut self, config: &Config) {
+    /// Step 2.
+    pub(super) async fn restore(&mut self, config: &Config) {
         let retries = self.unrestored.is_some_and(|at| at.elapsed() >= RETRY_EVERY);
         if !std::mem::take(&mut self.dirty) && !retries {
             return;
