@@ -64,21 +64,40 @@ fn a_file_that_was_edited_is_not_replaced_and_a_token_is_taken_back_whatever_is_
     scene.refused("peer remove home", 2, &["there is no such peer or token"]);
 }
 
+/// A hub of two members, the first with this network.
+fn hub_of(network: &str) -> String {
+    let member = |name: &str, more: &str| format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\n{more}\n", key());
+    member("zurich", &format!("allowed_ips = [\"{network}\"]\nstandby = \"geneva\"")) + &member("geneva", "")
+}
+
+#[test]
+fn who_enrols_comes_in_although_a_change_of_hubs_waits_for_a_restart() {
+    let scene = Scene::new("beside");
+    let token = scene.serve();
+    let text = read(&scene.file("hub"));
+    fs::write(scene.file("hub"), format!("{text}\n{}", hub_of("10.9.0.0/16"))).expect("it is written");
+    let said = scene.join(&token, "");
+    assert_eq!(said.status, Some(0), "{}", said.err);
+}
+
 #[test]
 fn a_token_whose_peer_would_wait_for_a_restart_is_as_good_as_before() {
     let scene = Scene::new("waits");
+    let remote = &scene.home.remote;
     let token = scene.serve();
     let (file, out, peer) = (scene.file("hub"), scene.beside("tokens.d", "home"), scene.beside("peers.d", "home"));
-    // What a portal is in hubs is said in its handshakes, from its start: its peers wait for the next one.
+    // The running portal has the peer's address for a member of a hub that went from the file since.
     let text = read(&file);
-    let member = |name: &str, more: &str| format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\n{more}", key());
-    let zurich = member("zurich", "allowed_ips = [\"10.9.0.0/16\"]\nstandby = \"geneva\"\n");
-    fs::write(&file, format!("{text}\n{zurich}{}", member("geneva", ""))).expect("it is written");
+    scene.end("hub");
+    fs::write(&file, format!("{text}\n{}", hub_of("10.77.0.2/32"))).expect("it is written");
+    scene.done(remote, "hub", "serve --name shed");
+    fs::write(&file, &text).expect("it is written");
     let said = scene.join(&token, "");
     assert_eq!(said.status, Some(1), "{}", said.err);
     assert!(said.err.contains("no answer"), "nobody is told that it is a peer: {}", said.err);
     assert!(out.exists() && !peer.exists());
-    fs::write(&file, text).expect("it is written");
+    scene.end("hub");
+    scene.done(remote, "hub", "serve --name cabin");
     let said = scene.join(&token, "");
     assert_eq!(said.status, Some(0), "{}", said.err);
     assert!(!out.exists() && peer.exists());

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use hawser_portal::api::{Client, PathState};
 use hawser_portal::pairing::Token;
 use hawser_wire::Namespace;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::home::{HUB, Home, WORLD, run};
 use crate::lab::{ms, parse};
@@ -110,20 +111,24 @@ impl Scene {
     fn socket(&self, who: &str) -> PathBuf {
         self.file(who).with_file_name("hawser.sock")
     }
+
+    /// Ends its portal in the background, if it runs.
+    fn end(&self, who: &str) {
+        let Ok(stream) = UnixStream::connect(self.socket(who)) else { return };
+        let Ok(credentials) = socket_peercred(&stream) else { return };
+        let Ok(process) = pidfd_open(credentials.pid, PidfdFlags::empty()) else { return };
+        // It may have ended by itself.
+        let _ = pidfd_send_signal(&process, Signal::TERM);
+        let patience = PATIENCE.try_into().expect("it is short");
+        let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
+        assert!(ended == Ok(1) || thread::panicking(), "the portal of {who} does not end");
+    }
 }
 
 impl Drop for Scene {
     /// Portals in the background end with the test.
     fn drop(&mut self) {
-        for who in ["home", "hub", "other"] {
-            let Ok(stream) = UnixStream::connect(self.socket(who)) else { continue };
-            let Ok(credentials) = socket_peercred(&stream) else { continue };
-            let end = Instant::now() + PATIENCE;
-            while UnixStream::connect(self.socket(who)).is_ok() && Instant::now() < end {
-                let _ = kill_process(credentials.pid, Signal::TERM);
-                sleep(ms(20));
-            }
-        }
+        ["home", "hub", "other"].iter().for_each(|who| self.end(who));
     }
 }
 

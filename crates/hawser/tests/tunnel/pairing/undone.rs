@@ -1,6 +1,6 @@
 //! A bond that does not bring what it promised is undone, and whoever came in over an uplink stays.
 
-use rustix::process::Pid;
+use rustix::process::{Pid, kill_process};
 
 use super::*;
 use crate::footprint::Footprint;
