@@ -194,7 +194,7 @@ impl Endpoint {
         if before == Standing::Served
             && let Some(session) = &mut peer.session
         {
-            session.drop_undelivered(cx.drops);
+            session.drop_undelivered(now, cx.drops);
         }
         let served = standing == Standing::Served;
         for (train, fresh) in peer.take_held(now) {

@@ -251,14 +251,12 @@ impl Bucket {
     }
 
     /// Frees the ring when nothing waits and nothing did since the last call.
-    pub(super) fn shrink_idle(&mut self, now: Time) {
+    pub(super) fn shrink_idle(&mut self) {
         if self.gaps.is_empty() && !self.busy {
             self.ring = Vec::new();
             self.gaps = VecDeque::new();
         }
         self.busy = !self.gaps.is_empty();
-        // What a peer that is served no more left behind is given up at `Time::NEVER`.
-        self.used = self.used.min(now);
     }
 
     /// Nothing is missing, and nothing came or was given up for longer than a gap is waited for. What was given up

@@ -2,7 +2,8 @@
 //!
 //! 1. `on_packet`: the packet that its bucket waits for is delivered from where it lies, and what it held up.
 //! 2. One ahead of its turn leaves a gap before it, and is held; an unordered one is delivered at once.
-//! 3. A gap ends when it fills, when the sender says GONE, or when it was noticed `hold` ago.
+//! 3. A gap ends when it fills, when the sender says GONE, or when it was noticed `hold` ago; all end with
+//!    `give_up_all`.
 //! 4. What comes after its gap was given up is delivered late, once, until its bucket rests.
 
 mod bucket;
@@ -259,6 +260,13 @@ impl Resequencer {
             && noticed + self.hold <= now
         {
             self.stats.expired_gaps += 1;
+            self.give_up_gap(now, bucket, sink);
+        }
+    }
+
+    /// Gives up every gap, though its time is not over: nobody is to have what it held up.
+    pub fn give_up_all(&mut self, now: Time, sink: &mut dyn Sink) {
+        while let Some((_, bucket)) = self.deadlines.first() {
             self.give_up_gap(now, bucket, sink);
         }
     }

@@ -61,7 +61,7 @@ impl Table {
     pub(super) fn shrink_idle(&mut self, now: Time) -> usize {
         // From the last to the first: the one that takes a resting one's place was looked at.
         for place in (0..self.in_use.len()).rev() {
-            self.in_use[place].shrink_idle(now);
+            self.in_use[place].shrink_idle();
             if self.in_use[place].may_rest(now) {
                 self.let_rest(place);
             }

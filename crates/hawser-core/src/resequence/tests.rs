@@ -291,6 +291,19 @@ fn gaps_expire_each_in_its_own_time_and_what_comes_then_is_late_once() {
 }
 
 #[test]
+fn what_is_given_up_before_its_time_has_waited_until_then_and_no_later_wait_is_measured_by_it() {
+    let mut bench = Bench::new();
+    bench.send(10, [1, 3]);
+    bench.resequencer.give_up_all(at(30), &mut bench.got);
+    assert_eq!((bench.numbers(), bench.resequencer.poll_timeout()), (vec![1, 3], None));
+    assert_eq!(bench.stats(30).longest_wait, MS * 20);
+    bench.send(5_000, [5]);
+    bench.timeout(5_050);
+    let stats = bench.stats(5_050);
+    assert_eq!((stats.longest_wait, stats.expired_gaps), (MS * 50, 1), "only the last was given up for its time");
+}
+
+#[test]
 fn a_changed_hold_moves_the_deadlines_that_run() {
     let mut bench = Bench::new();
     bench.send(10, [1]);
@@ -462,7 +475,7 @@ fn a_bucket_that_rested_counts_on_and_restores_order() {
 fn a_bucket_rests_though_all_of_it_was_given_up_at_once() {
     let mut bench = Bench::new();
     bench.send(0, [1]);
-    bench.resequencer.handle_timeout(Time::NEVER, &mut bench.got);
+    bench.resequencer.give_up_all(at(1), &mut bench.got);
     for (ms, in_use) in [(1, 1), (1 + QUIET, 1), (2 + QUIET, 0)] {
         bench.resequencer.shrink_idle(at(ms));
         assert_eq!(bench.resequencer.buckets.in_use(), in_use, "at {ms} ms");

@@ -49,15 +49,15 @@ impl Sink for Nobody<'_> {
 
 impl Inbound {
     /// What waits for its turn is dropped.
-    fn drop_undelivered(&mut self, drops: &mut Drops) {
-        self.resequencer.handle_timeout(Time::NEVER, &mut Nobody(drops));
+    fn drop_undelivered(&mut self, now: Time, drops: &mut Drops) {
+        self.resequencer.give_up_all(now, &mut Nobody(drops));
     }
 }
 
 impl Session {
     /// Packets from the peer are not forwarded any more: what arrived and waits for its turn neither.
-    pub fn drop_undelivered(&mut self, drops: &mut Drops) {
-        self.inbound.drop_undelivered(drops);
+    pub fn drop_undelivered(&mut self, now: Time, drops: &mut Drops) {
+        self.inbound.drop_undelivered(now, drops);
     }
 
     /// What is held is delivered if the peer is `served`, or dropped.
@@ -109,8 +109,11 @@ mod tests {
                 crate::resequence::Arrival { sequence: crate::wire::FlowSequence::of(number), ..Default::default() };
             inbound.resequencer.on_packet(Time::ZERO, arrival, &[7], std::time::Duration::from_secs(1), &mut got);
         }
-        inbound.drop_undelivered(&mut drops);
-        inbound.drop_undelivered(&mut drops);
+        let later = Time::ZERO + std::time::Duration::from_millis(40);
+        inbound.drop_undelivered(later, &mut drops);
+        inbound.drop_undelivered(later, &mut drops);
         assert_eq!((got.0.len(), drops.of(DropReason::NotOwner)), (0, 3));
+        let waited = inbound.resequencer.stats(later).longest_wait;
+        assert_eq!(waited, std::time::Duration::from_millis(40), "no longer than it did");
     }
 }
