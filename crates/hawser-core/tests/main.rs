@@ -11,6 +11,7 @@ mod beside;
 mod dual_stack;
 mod enrolment;
 mod fallback;
+mod far_away;
 mod flows;
 mod idle;
 mod imports;

@@ -125,13 +125,19 @@ pub const AMPLIFICATION: u64 = 3;
 /// 9000 section
 /// 8.2.4 asks for at least three), but for the bound below. Answers count long after that.
 pub const CHALLENGES: u32 = 3;
-
+/// Probe timeouts that a move to another address may take (RFC 9000 section 8.2.4).
+pub const MOVE_PTOS: u32 = 3;
+/// The probe timeout of a path of which nothing is known: [`INITIAL_RTT`], and four times half of it (RFC 9002 sections
+/// 6.2.1 and 6.2.2).
+pub const INITIAL_PTO: Duration = Duration::from_millis(999);
 /// The longest wait for an answer to a challenge before another is sent: a link that returns is found so soon.
 pub const CHALLENGE_WAIT_MAX: Duration = DOWN_PROBE_INTERVAL;
 /// How long the answer to a challenge counts. Links that keep packets through an outage release them afterwards:
 /// cellular and satellite outages of up to 20 s were recorded (Hu et al., CoNEXT 2023), and a token is no secret that
 /// ages.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(60);
+/// Challenges of that time that are remembered for an address: four a second, twice what is sent.
+pub const TOKENS_MAX: usize = 240;
 
 // What a path that is not active may send.
 

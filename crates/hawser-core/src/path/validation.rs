@@ -6,7 +6,8 @@
 //!    good for [`super::constants::TOKEN_LIFE`], however many were sent after it: links keep packets through an outage,
 //!    and deliver them late.
 //! 3. `on_received`: the newest packet comes from another address: that one is challenged, while the old stays in
-//!    use until the new is validated.
+//!    use until the new is validated. A move may take three probe timeouts. Later answers to what went there count too,
+//!    until something newer comes from elsewhere: a round trip may be longer than any that was measured.
 //! 4. `room`: an address that is not validated gets at most three times the bytes that came from it.
 //!
 //! ```text
@@ -18,6 +19,7 @@
 
 mod address;
 
+use super::constants::{INITIAL_PTO, MOVE_PTOS};
 use crate::units::{Random, Time};
 use crate::wire::Token;
 use address::{Address, Credit};
@@ -55,7 +57,14 @@ pub struct Validated<A> {
 #[derive(Clone, Debug)]
 pub struct PathValidation<A> {
     current: Address<A>,
+    /// Where it seems to have moved to; or did, where no challenges go there any more.
     moved: Option<Address<A>>,
+}
+
+/// How long a move may take: three times the larger of the path's probe timeout and that of a path of which nothing is
+/// known (RFC 9000 section 8.2.4).
+fn move_time(pto: Duration) -> Duration {
+    pto.max(INITIAL_PTO) * MOVE_PTOS
 }
 
 impl<A: Copy + Eq> PathValidation<A> {
@@ -87,8 +96,13 @@ impl<A: Copy + Eq> PathValidation<A> {
     /// A packet of `bytes` that opened under the session's keys came from `from`; `newest`: its number is the
     /// largest of the path so far, so that an old packet replayed from elsewhere moves nothing (RFC 9000 section 9.3).
     pub fn on_received(&mut self, now: Time, from: A, bytes: u32, newest: bool) {
-        if newest && from != self.current.remote && self.find(from).is_none() {
-            let mut moved = Address::new(from, Credit::Bytes(0));
+        if newest && from == self.current.remote {
+            if self.moved.as_ref().is_some_and(|moved| !moved.is_challenged()) {
+                self.moved = None;
+            }
+        } else if newest && self.find(from).is_none() {
+            let known = self.moved.take().filter(|moved| moved.remote == from);
+            let mut moved = known.unwrap_or_else(|| Address::new(from, Credit::Bytes(0)));
             moved.begin(now);
             self.moved = Some(moved);
         }
@@ -99,7 +113,8 @@ impl<A: Copy + Eq> PathValidation<A> {
 
     /// Bytes that may go to `to` now.
     pub fn room(&self, to: A) -> u64 {
-        let known = [Some(&self.current), self.moved.as_ref()];
+        let moved = self.moved.as_ref().filter(|moved| moved.is_challenged());
+        let known = [Some(&self.current), moved];
         match known.into_iter().flatten().find(|address| address.remote == to) {
             None => 0,
             Some(address) => {
@@ -138,20 +153,23 @@ impl<A: Copy + Eq> PathValidation<A> {
     /// Does what is due; call it until it says [`ValidationAction::None`]. `pto` is the path's probe timeout.
     pub fn handle_timeout(&mut self, now: Time, pto: Duration, random: &mut dyn Random) -> ValidationAction<A> {
         if let Some(moved) = &mut self.moved {
-            match moved.on_timeout(now, pto, random) {
+            match moved.on_timeout(now, pto, move_time(pto), random) {
                 ValidationAction::Failed => {
-                    self.moved = None;
+                    // It earns anew what may go there. Answers to what went still count.
+                    moved.credit = Credit::Bytes(0);
                     return ValidationAction::MoveFailed;
                 }
                 ValidationAction::None => {}
                 action => return action,
             }
         }
-        self.current.on_timeout(now, pto, random)
+        self.current.on_timeout(now, pto, Duration::ZERO, random)
     }
 
+    /// What is known of an address in use, or challenged.
     fn find(&mut self, remote: A) -> Option<&mut Address<A>> {
-        let known = [Some(&mut self.current), self.moved.as_mut()];
+        let moved = self.moved.as_mut().filter(|moved| moved.is_challenged());
+        let known = [Some(&mut self.current), moved];
         known.into_iter().flatten().find(|a| a.remote == remote)
     }
 }

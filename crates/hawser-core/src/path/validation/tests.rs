@@ -1,7 +1,7 @@
 //! Validation, step by step.
 
 use super::*;
-use crate::path::constants::TOKEN_LIFE;
+use crate::path::constants::{CHALLENGE_WAIT_MAX, TOKEN_LIFE, TOKENS_MAX};
 use ValidationAction::{Challenge, Failed, MoveFailed};
 
 const PTO: Duration = Duration::from_millis(100);
@@ -24,6 +24,28 @@ fn challenge(path: &mut PathValidation<char>, random: &mut Counter, ms: u64) -> 
     match path.handle_timeout(at(ms), PTO, random) {
         Challenge { to, token } => (to, token),
         other => panic!("a challenge is due, not {other:?}"),
+    }
+}
+
+/// All that is done until `end`, and when.
+fn run(
+    path: &mut PathValidation<char>,
+    random: &mut Counter,
+    pto: Duration,
+    end: Time,
+) -> Vec<(Time, ValidationAction<char>)> {
+    let mut done = Vec::new();
+    while let Some(now) = path.poll_timeout().filter(|at| *at <= end) {
+        done.push((now, path.handle_timeout(now, pto, random)));
+    }
+    done
+}
+
+/// The token of the first challenge.
+fn first_token(done: &[(Time, ValidationAction<char>)]) -> Token {
+    match done.first() {
+        Some((_, Challenge { token, .. })) => *token,
+        other => panic!("a challenge comes first, not {other:?}"),
     }
 }
 
@@ -88,6 +110,20 @@ fn a_token_lives_by_time_and_not_by_how_many_were_sent_after_it() {
 }
 
 #[test]
+fn however_often_an_address_is_challenged_a_bounded_number_is_remembered() {
+    let mut random = Counter(0);
+    let mut path = validated(&mut random);
+    let mut tokens = Vec::new();
+    for ms in 1_000..2_000 {
+        path.begin(at(ms));
+        tokens.push(challenge(&mut path, &mut random, ms).1);
+    }
+    let kept = tokens.len() - TOKENS_MAX;
+    assert_eq!(path.on_response(at(2_000), tokens[kept - 1]), None);
+    assert!(path.on_response(at(2_000), tokens[kept]).is_some());
+}
+
+#[test]
 fn a_down_path_is_challenged_again_and_keeps_its_word() {
     let mut random = Counter(0);
     let mut path = validated(&mut random);
@@ -138,12 +174,59 @@ fn a_spoofed_move_fails_and_harms_nothing() {
     let mut random = Counter(0);
     let mut path = validated(&mut random);
     path.on_received(at(0), 'x', 100, true);
-    for ms in [0, 100, 300] {
-        assert_eq!(challenge(&mut path, &mut random, ms).0, 'x');
-    }
-    assert_eq!(path.handle_timeout(at(700), PTO, &mut random), MoveFailed);
+    let done = run(&mut path, &mut random, PTO, at(60_000));
+    let ((_, end), challenges) = done.split_last().expect("an end");
+    assert_eq!(*end, MoveFailed);
+    assert!(challenges.iter().all(|(_, action)| matches!(action, Challenge { to: 'x', .. })), "{challenges:?}");
     assert_eq!((path.remote(), path.is_validated()), ('a', true));
     assert_eq!(path.room('x'), 0);
+    path.on_received(at(60_000), 'x', 100, true);
+    assert_eq!(path.room('x'), 300, "another packet earns no more than the first");
+}
+
+#[test]
+fn a_move_has_three_probe_timeouts_of_the_path_or_of_one_of_which_nothing_is_known() {
+    for (pto_ms, least_ms) in [(20, 2_997), (999, 2_997), (4_000, 12_000)] {
+        let mut random = Counter(0);
+        let mut path = validated(&mut random);
+        path.on_received(at(0), 'b', 100, true);
+        let done = run(&mut path, &mut random, Duration::from_millis(pto_ms), at(60_000));
+        let failed = done.iter().position(|(_, action)| *action == MoveFailed).expect("an end");
+        assert_eq!(failed, done.len() - 1, "the last that is done");
+        let (took, least) = (done[failed].0.since(at(0)), Duration::from_millis(least_ms));
+        assert!(took >= least && took <= least + CHALLENGE_WAIT_MAX, "{pto_ms} ms: {took:?}");
+        let apart = |pair: &[(Time, ValidationAction<char>)]| pair[1].0.since(pair[0].0);
+        assert!(done.windows(2).all(|pair| apart(pair) <= CHALLENGE_WAIT_MAX), "asked all the time: {done:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_takes_longer_than_its_move_may_is_followed() {
+    let mut random = Counter(0);
+    let mut path = validated(&mut random);
+    // A tenth of a second was measured, and since then a queue takes five.
+    let mut done = Vec::new();
+    for ms in (0..5_000).step_by(100) {
+        path.on_received(at(ms), 'b', 100, true);
+        done.extend(run(&mut path, &mut random, PTO, at(ms)));
+    }
+    assert!(done.iter().any(|(_, action)| *action == MoveFailed));
+    let answer = path.on_response(at(5_000), first_token(&done));
+    assert_eq!(answer, Some(Validated { remote: 'b', challenged_at: at(0) }));
+    assert_eq!((path.remote(), path.room('b'), path.poll_timeout()), ('b', u64::MAX, None));
+}
+
+#[test]
+fn a_move_that_failed_is_forgotten_once_the_peer_is_heard_where_it_was() {
+    let mut random = Counter(0);
+    let mut path = validated(&mut random);
+    path.on_received(at(0), 'x', 100, true);
+    let token = first_token(&run(&mut path, &mut random, PTO, at(10_000)));
+    path.on_received(at(10_000), 'a', 100, false);
+    assert!(path.clone().on_response(at(10_001), token).is_some(), "an old packet says nothing");
+    path.on_received(at(10_000), 'a', 100, true);
+    assert_eq!(path.on_response(at(10_001), token), None);
+    assert_eq!(path.remote(), 'a');
 }
 
 #[test]
