@@ -40,13 +40,13 @@ fn forger() -> Responder {
     Responder::new(Identity::new([2; 32]), offer)
 }
 
-/// Lets `milliseconds` pass, with a forged reply to the newest initiation in each of them.
+/// Lets `milliseconds` pass, with a forged reply to the newest initiation in each of them, and another cookie in each.
 fn forge(world: &mut World, heard: &Heard, milliseconds: u64) {
-    let (mut forger, mut rng) = (forger(), Seeded(7));
+    let mut rng = Seeded(7);
     for _ in 0..milliseconds {
         let newest = heard.borrow().last().cloned();
         if let Some(Flight { source, to, bytes, .. }) = newest {
-            let bytes = forger.cookie(world.now, &bytes, source, &mut rng).expect("a cookie").to_vec();
+            let bytes = forger().cookie(world.now, &bytes, source, &mut rng).expect("a cookie").to_vec();
             world.inject(Flight { from: 1 - LOCAL, link: 0, source: to, to: source, bytes, in_train: false });
         }
         world.run(ms(1));
@@ -75,15 +75,32 @@ fn forged_cookie_replies_push_out_no_attempt_that_is_still_answered() {
 }
 
 #[test]
-fn each_links_initiations_are_its_own() {
+fn no_attempt_whose_answer_takes_six_seconds_is_pushed_out_by_forged_cookie_replies() {
+    let (mut world, heard) = heard(1);
+    world.delay = ms(3_000);
+    forge(&mut world, &heard, 5_950);
+    assert_eq!((heard.borrow().len(), world.sessions(LOCAL)), (12, 0), "no answer has come yet");
+    let distinct: BTreeSet<_> = heard.borrow().iter().map(|flight| flight.bytes.clone()).collect();
+    assert_eq!(distinct.len(), 4, "others are repeated");
+    forge(&mut world, &heard, 100);
+    assert_eq!(world.sessions(LOCAL), 1, "the answer to the first was taken");
+}
+
+#[test]
+fn each_links_initiations_are_its_own_and_repeated_by_it_alone() {
     let (mut world, heard) = heard(2);
     world.cut.extend([0, 1]);
-    world.run(ms(1_100));
+    world.run(ms(5_600));
     let heard = heard.borrow();
-    assert_eq!(heard.len(), 6, "three rounds by two links");
-    let indices: BTreeSet<_> = heard.iter().map(|flight| flight.bytes[1..5].to_vec()).collect();
-    let ephemeral: BTreeSet<_> = heard.iter().map(|flight| flight.bytes[5..37].to_vec()).collect();
-    assert_eq!((indices.len(), ephemeral.len()), (6, 6), "neither index nor ephemeral key is met twice");
+    assert_eq!(heard.len(), 24, "twelve rounds by two links");
+    let of_link = |link: u16| heard.iter().filter(move |flight| flight.link == link);
+    let said: Vec<BTreeSet<_>> =
+        (0..2).map(|link| of_link(link).map(|flight| flight.bytes.clone()).collect()).collect();
+    assert_eq!(said.iter().map(BTreeSet::len).collect::<Vec<_>>(), [2, 2], "another after five seconds");
+    let all = || said.iter().flatten();
+    let indices: BTreeSet<_> = all().map(|bytes| bytes[1..5].to_vec()).collect();
+    let ephemeral: BTreeSet<_> = all().map(|bytes| bytes[5..37].to_vec()).collect();
+    assert_eq!((indices.len(), ephemeral.len()), (4, 4), "neither index nor ephemeral key is met by two");
 }
 
 #[test]

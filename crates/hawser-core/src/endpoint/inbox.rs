@@ -1,10 +1,11 @@
 //! Initiations that wait to be worked on, the newest first.
 //!
-//! A machine that was asleep finds all that came meanwhile, and a peer takes answers to its last ones alone. Each costs
-//! some Diffie-Hellman exchanges: in the order of their coming, the one that is of use would be the last (80 after 20 s,
-//! each 20 to 30 ms of an emulated processor). So the newest is first, a few are worked on at a time, and what else came
-//! is heard in between. While there is room none is dropped for a younger one, which anybody could have sent: but where
-//! one is known to be genuine, as a datagram opened under its keys, those that came by its way before are of no use.
+//! A machine that was asleep finds all that came meanwhile, and a peer takes answers to its last ones alone. Each that is
+//! no repetition costs some Diffie-Hellman exchanges: in the order of their coming, the one that is of use would be the
+//! last (each takes 20 to 30 ms of an emulated processor). So the newest is first, a few are worked on at a time, and
+//! what else came is heard in between. While there is room none is dropped for a younger one, which anybody could have
+//! sent: but where one is known to be genuine, as a datagram opened under its keys, those that came by its way before are
+//! of no use.
 
 use crate::handshake::InitiationId;
 use crate::session::Route;

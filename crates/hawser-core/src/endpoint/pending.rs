@@ -17,7 +17,8 @@ use crate::wire::handshake::RESPONSE_LEN;
 use crate::wire::{InstanceId, Offer};
 use std::collections::VecDeque;
 
-/// Half-open handshakes kept for one peer: four rounds by four links, as a round trip of 2 s needs.
+/// Half-open handshakes kept for one peer: what four links initiate within a minute without an answer, as each repeats
+/// its initiation for 5, 10, 20 and 40 s.
 const PENDING_MAX: usize = 16;
 /// Starts of the peer's portal whose count is remembered: a cookie's life sees no more of them.
 const STARTS_KEPT: usize = 4;

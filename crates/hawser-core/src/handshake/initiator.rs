@@ -3,14 +3,16 @@
 //! ```text
 //!        new                      response
 //! (none) -----> Waiting(0..=64 attempts) -----------------> Done
-//!                 |  ^      begin_round: attempts that are 2 s old are forgotten, younger ones never
-//!                 +--+      initiation: one attempt more, by one way
-//!                           cookie: kept for the next initiation by its way; nothing is sent at once
+//!                 |  ^      begin_round: attempts that are a minute old are forgotten
+//!                 +--+      initiation: the way's latest attempt again, or one more
+//!                           cookie: kept for the next attempt by its way; nothing is sent at once
 //!                           anything wrong: nothing
 //! ```
 //!
 //! Every way has initiations of its own, with their own index, ephemeral key and cookie: nothing in the bytes tells
-//! that two of them are of one portal.
+//! that two of them are of one portal. One is repeated byte for byte, which the responder answers with the same bytes:
+//! so it takes one place on either side however long the round trip. Another is made by the way for a cookie, or after
+//! a while: a responder may have had its reasons to drop the first.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,18 +23,26 @@ use snow::HandshakeState;
 use super::identity::{Identity, Psk, PublicKey};
 use super::keys::{Side, TransportKeys};
 use super::mac::{Cookie, Mac1Key, MacBytes};
-use super::{Established, HandshakeError, agree, noise};
+use super::{ANSWERED_WITHIN, Established, HandshakeError, agree, noise};
 use crate::units::{LinkId, Random, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, INITIATION_LEN, INITIATION_NOISE_LEN, Initiation, Response};
 use crate::wire::{Freshness, Offer};
 
-/// How long the answer to an initiation is taken: a satellite's first round trip may last a second, and a second more
-/// for queues.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-/// Initiations that wait at once: four rounds of 500 ms by sixteen ways, each about a KiB.
-const MAX_ATTEMPTS: usize = 64;
+/// How long a way's first initiation is repeated (WireGuard whitepaper section 6.1, Rekey-Timeout).
+const REPEATED_FIRST: Duration = Duration::from_secs(5);
+/// Initiations of one way that wait at once: made at 0, 5, 15 and 35 s, they are those of [`ANSWERED_WITHIN`].
+const ATTEMPTS_OF_A_WAY: usize = 4;
+/// Initiations that wait at once: those of sixteen ways, each about a KiB.
+const MAX_ATTEMPTS: usize = 16 * ATTEMPTS_OF_A_WAY;
 /// Ways whose cookie is kept: as many as initiations may wait by.
-const MAX_COOKIES: usize = 64;
+const MAX_COOKIES: usize = MAX_ATTEMPTS;
+
+/// How long a way's latest initiation is repeated where this many of the way wait: twice as long as the one before it
+/// (RFC 6298 section 5.5). A responder has few places (`endpoint::pending`), and keeps each the longer the longer no
+/// answer comes.
+fn repeated_for(of_way: usize) -> Duration {
+    REPEATED_FIRST * (1u32 << of_way.saturating_sub(1))
+}
 
 /// A way that initiations take. No zero value; a plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -55,7 +65,8 @@ struct Attempt {
     index: HandshakeIndex,
     noise: HandshakeState,
     mac1: MacBytes,
-    has_cookie: bool,
+    cookie: Option<Cookie>,
+    message: [u8; INITIATION_LEN],
 }
 
 /// What is kept from one handshake with a peer to the next. Nothing at first; a plain value.
@@ -131,18 +142,18 @@ impl Initiator {
         Ok((initiator, message))
     }
 
-    /// Begins a round: the initiations until the next one count as one, whatever way they take. Those of
+    /// Begins a round: the initiations that are made until the next one count as one, whatever way they take. Those of
     /// [`ANSWERED_WITHIN`] ago are not waited for any more.
     pub fn begin_round(&mut self, now: Time) {
         self.memory.rounds = self.memory.rounds.saturating_add(1);
         self.attempts.retain(|attempt| now.since(attempt.made_at) < ANSWERED_WITHIN);
     }
 
-    /// An initiation to be sent by one way, with a fresh ephemeral key, and mac2 where a cookie came by it. `index`
-    /// names it among all that the caller waits for.
+    /// The initiation to be sent by one way: its latest again, or another, which `index` names among all that the
+    /// caller waits for.
     ///
     /// # Errors
-    /// [`HandshakeError::Waiting`] while as many as can be wait for their answers: none of them is given up for it.
+    /// [`HandshakeError::Waiting`] by a way that has none, while as many ways as can be have one.
     /// [`HandshakeError::Noise`] as of [`Initiator::start`].
     pub fn initiation(
         &mut self,
@@ -151,9 +162,44 @@ impl Initiator {
         index: HandshakeIndex,
         rng: &mut dyn Random,
     ) -> Result<[u8; INITIATION_LEN], HandshakeError> {
-        if self.attempts.len() >= MAX_ATTEMPTS {
-            return Err(HandshakeError::Waiting);
+        let latest = self.attempts.iter().rev().find(|attempt| attempt.way == way);
+        match latest {
+            Some(latest) if !self.is_over(now, latest) => return Ok(latest.message),
+            Some(_) => {}
+            None => self.make_room()?,
         }
+        self.another(now, way, index, rng)
+    }
+
+    /// Whether a way's latest initiation is repeated no more, as another is due and has room. Neither a reply nor time
+    /// pushes out one that waits: where round trips are long, that is the one that is answered.
+    fn is_over(&self, now: Time, latest: &Attempt) -> bool {
+        let of_way = self.attempts.iter().filter(|attempt| attempt.way == latest.way).count();
+        let has_room = of_way < ATTEMPTS_OF_A_WAY && self.attempts.len() < MAX_ATTEMPTS;
+        let has_other_cookie = self.memory.cookie(latest.way) != latest.cookie;
+        has_room && (has_other_cookie || now.since(latest.made_at) >= repeated_for(of_way))
+    }
+
+    /// A way that has no initiation gets the place of the oldest one of a way that has others: a link that was just
+    /// plugged in may be the only one that works.
+    fn make_room(&mut self) -> Result<(), HandshakeError> {
+        if self.attempts.len() < MAX_ATTEMPTS {
+            return Ok(());
+        }
+        let of_way = |way: Way| self.attempts.iter().filter(|attempt| attempt.way == way).count();
+        let oldest = self.attempts.iter().position(|attempt| of_way(attempt.way) > 1);
+        self.attempts.remove(oldest.ok_or(HandshakeError::Waiting)?);
+        Ok(())
+    }
+
+    /// An initiation with a fresh ephemeral key, and mac2 where a cookie came by its way.
+    pub(super) fn another(
+        &mut self,
+        now: Time,
+        way: Way,
+        index: HandshakeIndex,
+        rng: &mut dyn Random,
+    ) -> Result<[u8; INITIATION_LEN], HandshakeError> {
         let noise = noise::initiator(&self.identity, &self.peer, &self.psk, self.prologue, rng);
         let mut noise = noise.map_err(HandshakeError::Noise)?;
         let mut bytes = [0; INITIATION_NOISE_LEN];
@@ -167,11 +213,11 @@ impl Initiator {
         if let Some(cookie) = cookie {
             cookie.sign(&mut message);
         }
-        self.attempts.push_back(Attempt { made_at: now, way, index, noise, mac1, has_cookie: cookie.is_some() });
+        self.attempts.push_back(Attempt { made_at: now, way, index, noise, mac1, cookie, message });
         Ok(message)
     }
 
-    /// Takes a cookie reply: the next initiation by its way says it. Anybody who saw an initiation and knows the peer's
+    /// Takes a cookie reply: the next attempt by its way says it. Anybody who saw an initiation and knows the peer's
     /// public key can make one, so that nothing else may follow from it. Says whether the initiation had a cookie
     /// already.
     ///
@@ -185,7 +231,7 @@ impl Initiator {
         let named = self.attempts.iter().rev().filter(|attempt| attempt.index == reply.receiver);
         let mut opened = named.filter_map(|attempt| {
             let cookie = Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1)?;
-            Some((attempt.way, cookie, attempt.has_cookie))
+            Some((attempt.way, cookie, attempt.cookie.is_some()))
         });
         let (way, cookie, had_cookie) = opened.next().ok_or(HandshakeError::Cookie)?;
         self.memory.keep(way, cookie);

@@ -64,9 +64,12 @@ pub const REJECT_AFTER: Duration = Duration::from_secs(180);
 /// Nor under keys that sealed or opened this many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).
 pub const REJECT_AFTER_PACKETS: u64 = 1 << 27;
 
-/// How long an answered handshake keeps its place until its first datagram: an initiator takes answers for 2 s, and its
-/// first datagram has to come back.
-pub const HALF_OPEN_FOR: Duration = Duration::from_secs(5);
+/// How long the answer to an initiation is taken: as long as TCP waits for one at least (RFC 6298 section 2.5), and a
+/// path for that to a challenge (`path::constants::TOKEN_LIFE`).
+pub const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
+/// How long an answered handshake keeps its place until its first datagram, which follows the answer: as long as the
+/// initiator takes that.
+pub const HALF_OPEN_FOR: Duration = ANSWERED_WITHIN;
 
 /// What a handshake gives. No zero value; move it into the session.
 #[derive(Debug)]
@@ -90,7 +93,7 @@ pub enum HandshakeError {
     /// The message answers another handshake than this one, or this one is over.
     #[error("handshake: answers no pending initiation")]
     NotPending,
-    /// As many initiations as can be wait for their answers.
+    /// As many ways as can be have initiations that wait for their answers.
     #[error("handshake: too many initiations wait for their answers")]
     Waiting,
     /// mac1 is not that of somebody who knows our public key.

@@ -251,12 +251,13 @@ impl Responder {
         if self.passed.contains(&mac1) {
             return Some(Verdict::Drop(HandshakeDrop::Again));
         }
-        self.passed[self.next_passed] = mac1;
-        self.next_passed = (self.next_passed + 1) % PASSED_KEPT;
         let share = &mut self.per_address[address_bucket(&secret, from.ip())];
         if !share.take(now, PER_ADDRESS) {
             return Some(Verdict::Drop(HandshakeDrop::Share));
         }
+        // Only now: it is repeated, and the share may have room then.
+        self.passed[self.next_passed] = mac1;
+        self.next_passed = (self.next_passed + 1) % PASSED_KEPT;
         None
     }
 

@@ -33,7 +33,8 @@ pub const IDLE_PROBE: Duration = Duration::from_secs(60);
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.
 pub const LATELY: Duration = Duration::from_secs(1);
-/// Without an acknowledgement on any path for this long at most, the peer is sent a new initiation.
+/// Without an acknowledgement on any path for this long at most, or the probe timeout of the fastest if that is longer,
+/// the peer is sent a new initiation.
 pub const SILENCE: Duration = Duration::from_secs(1);
 /// But for this many probe timeouts of its slowest path, and at least so long: a peer that was killed and started again
 /// is back within half a second, and one that is only slow is left alone.
@@ -69,6 +70,14 @@ pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
 pub const LABELS_AHEAD: u32 = 16;
 /// Old receive keys live this many of the largest probe timeouts (RFC 9001 section 6.1).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
+/// Handshakes that both sides began are over within so long of the first one's end: each side hears the other under the
+/// other's keys within a round trip, but for what is lost and repeated.
+pub const CROSSING: Duration = Duration::from_secs(5);
+/// But within no less than this many of the largest probe timeouts: one, and another for the loss.
+pub const CROSSING_TIMEOUTS: u32 = 2;
+/// The largest probe timeouts that new keys take until both sides seal under them: initiation, response and first
+/// datagram are three ways, and who answers has keys that are a way older.
+pub const REKEY_TIMEOUTS: u32 = 2;
 /// A driver that did not call for so long did not run: the endpoint asks to be woken each second at least
 /// (housekeeping), and a quarter is what a busy machine may be late by.
 pub const ASLEEP: Duration = Duration::from_millis(1_250);

@@ -8,17 +8,17 @@
 //!
 //! Two portals may initiate at once, and each have keys of its own initiation first. Then those
 //! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
-//! saw the first datagram under its own. But where it was not heard for longer than an answered handshake
-//! waits, the peer may have them no more, and its own are taken.
+//! saw the first datagram under its own. But where it was not heard for longer than handshakes that cross
+//! take, the peer may have them no more, and its own are taken.
 //!
 //! Keys have a hard end, in time and in packets (`handshake::REJECT_AFTER`): whoever drops the handshakes that would
 //! replace them stops the traffic, and pins no key.
 
-use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
+use super::constants::{BATCH_SEGMENTS, CROSSING, CROSSING_TIMEOUTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;
 use crate::handshake::{
-    self, ASK_AFTER, ASK_AFTER_PACKETS, HALF_OPEN_FOR, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER,
-    REJECT_AFTER_PACKETS, REKEY_AFTER, REKEY_AFTER_PACKETS, SealKey, TransportKeys,
+    self, ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
+    REKEY_AFTER_PACKETS, SealKey, TransportKeys,
 };
 use crate::units::{KeyId, PacketNumber, PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
@@ -130,9 +130,10 @@ impl Keyring {
     /// Whether keys of the peer's initiation, answered at `made_at`, crossed the present ones, which are of our own: the
     /// peer was not heard under these yet, but may yet be; or it was only after that answer. Who answers much later than
     /// it made its own keys answers a later handshake: all that the peer said under these may have been lost.
-    pub fn crosses(&self, now: Time, made_at: Time) -> bool {
+    pub fn crosses(&self, now: Time, made_at: Time, longest_timeout: Duration) -> bool {
         let Live { set, first_opened, .. } = &self.current;
-        let soon = |at: Time| at.since(set.made_at) < HALF_OPEN_FOR;
+        let crossing = CROSSING.max(longest_timeout * CROSSING_TIMEOUTS);
+        let soon = |at: Time| at.since(set.made_at) < crossing;
         set.ours && first_opened.map_or(soon(now), |at| made_at <= at && soon(made_at))
     }
 

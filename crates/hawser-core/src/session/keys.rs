@@ -4,8 +4,10 @@
 //! 2. `install_keys`: its keys seal from now on. `admit_keys`: where both sides began one, keys that only open.
 //! 3. `key_ids`, `open_key`: what opens meanwhile. `tell_over`: nothing seals any more.
 
+use super::constants::REKEY_TIMEOUTS;
 use super::keyring::{KeySet, Rekey};
 use super::{Event, KeyEnd, Session};
+use crate::handshake::{IDLE_REKEY, REJECT_AFTER};
 use crate::units::{KeyId, Time};
 
 impl Session {
@@ -40,7 +42,7 @@ impl Session {
 
     /// Whether keys of the peer's initiation, which we answered at `made_at`, are to give way to the present ones.
     pub fn insists_on_keys(&self, now: Time, made_at: Time) -> bool {
-        self.paths.ids.side() == 0 && self.keyring.crosses(now, made_at)
+        self.paths.ids.side() == 0 && self.keyring.crosses(now, made_at, self.paths.longest_timeout())
     }
 
     /// Nothing may be sealed: the endpoint hears of it once.
@@ -50,9 +52,10 @@ impl Session {
         }
     }
 
-    /// When new keys are due.
+    /// When new keys are due. Those of an idle session may be late where its paths are fast enough for that.
     pub fn rekey_at(&self, who: Rekey) -> Time {
-        self.keyring.rekey_at(who, self.liveness.is_idle())
+        let takes = self.paths.longest_timeout() * REKEY_TIMEOUTS;
+        self.keyring.rekey_at(who, self.liveness.is_idle() && IDLE_REKEY + takes <= REJECT_AFTER)
     }
 
     /// Every live set of keys.

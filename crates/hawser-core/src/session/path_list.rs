@@ -141,8 +141,9 @@ impl Paths {
     /// How long nothing may be acknowledged: a path that was never measured says nothing.
     pub fn silence_allowed(&self) -> Duration {
         let measured = self.list.iter().filter(|path| !path.is_closed() && path.way.rtt.has_sample());
-        let slowest = measured.map(|path| path.way.probe_timeout()).max();
-        slowest.map_or(SILENCE, |timeout| (timeout * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE))
+        let timeouts = measured.map(|path| path.way.probe_timeout());
+        let (Some(fastest), Some(slowest)) = (timeouts.clone().min(), timeouts.max()) else { return SILENCE };
+        (slowest * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE).max(fastest)
     }
 
     /// A path, and what its controller is to know where it is coupled: the paths of its tier that carry inner packets.

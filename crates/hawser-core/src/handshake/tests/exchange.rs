@@ -126,35 +126,104 @@ fn a_wrong_pre_shared_key_is_found_by_the_initiator() {
     assert!(matches!(initiator.on_response(&accepted.response), Err(HandshakeError::Noise(_))));
 }
 
-#[test]
-fn a_response_to_any_attempt_of_the_last_two_seconds_is_taken_once() {
-    let mut pair = Pair::new(both(), both());
-    let mut initiator =
-        Initiator::new(&pair.local, &pair.remote, pair.psk.clone(), pair.local_offer, Memory::default());
-    let sent: Vec<_> =
-        (0..5).map(|round| pair.again_at(NOW + round * Duration::from_millis(500), &mut initiator)).collect();
-    assert!(sent[1..].iter().all(|message| *message != sent[0]), "each has an ephemeral key of its own");
+/// What an initiator says by one way within `time`, in rounds of half a second: each initiation once, and when it was
+/// said first.
+fn said_within(
+    pair: &mut Pair,
+    initiator: &mut Initiator,
+    way: Way,
+    time: Duration,
+) -> Vec<(Duration, [u8; INITIATION_LEN])> {
+    let (mut said, mut after) = (Vec::<(Duration, [u8; INITIATION_LEN])>::new(), Duration::ZERO);
+    while after < time {
+        initiator.begin_round(NOW + after);
+        let message = initiator.initiation(NOW + after, way, HandshakeIndex(11), pair.rng.as_mut());
+        let message = message.expect("a message");
+        if said.iter().all(|(_, known)| *known != message) {
+            said.push((after, message));
+        }
+        after += Duration::from_millis(500);
+    }
+    said
+}
 
-    let forgotten = pair.accept(&sent[0]);
-    assert!(initiator.on_response(&forgotten.response).is_err(), "that of two seconds ago is forgotten");
-    let (oldest, newest) = (pair.accept(&sent[1]), pair.accept(&sent[4]));
-    let established = initiator.on_response(&oldest.response).expect("the oldest of four");
-    assert!(carries(&established.keys, &oldest.established.keys));
-    let again = initiator.on_response(&newest.response);
-    assert!(matches!(again, Err(HandshakeError::NotPending)), "{again:?}");
+/// An initiator that has said nothing yet.
+fn silent(pair: &Pair) -> Initiator {
+    Initiator::new(&pair.local, &pair.remote, pair.psk.clone(), pair.local_offer, Memory::default())
 }
 
 #[test]
-fn an_attempt_younger_than_two_seconds_is_never_given_up_for_another() {
+fn an_initiation_is_repeated_byte_for_byte_and_a_response_to_any_of_the_last_minute_is_taken_once() {
+    for answered in 0..4 {
+        let mut pair = Pair::new(both(), both());
+        let mut initiator = silent(&pair);
+        let said = said_within(&mut pair, &mut initiator, Way::ONLY, Duration::from_secs(60));
+        let seconds: Vec<_> = said.iter().map(|(after, _)| after.as_secs()).collect();
+        assert_eq!(seconds, [0, 5, 15, 35]);
+        let [late, other] = [answered, 3 - answered].map(|which| pair.accept(&said[which].1));
+        let established = initiator.on_response(&late.response).expect("an answer within a minute");
+        assert!(carries(&established.keys, &late.established.keys));
+        let again = initiator.on_response(&other.response);
+        assert!(matches!(again, Err(HandshakeError::NotPending)), "another's answer comes too late: {again:?}");
+    }
+}
+
+#[test]
+fn an_initiation_of_a_minute_ago_is_forgotten_and_another_made() {
     let mut pair = Pair::new(both(), both());
-    let (mut initiator, first) = pair.start();
-    let way = |last: u16| Way { link: LinkId(last), remote: address(1) };
-    let index = HandshakeIndex(11);
-    let refused = (0..1_000).find(|last| initiator.initiation(NOW, way(*last), index, pair.rng.as_mut()).is_err());
-    assert_eq!(refused, Some(63), "and no more than 64 wait at once");
-    let accepted = pair.accept(&first);
-    let established = initiator.on_response(&accepted.response).expect("the right response");
-    assert!(carries(&established.keys, &accepted.established.keys));
+    let mut initiator = silent(&pair);
+    let said = said_within(&mut pair, &mut initiator, Way::ONLY, Duration::from_secs(301));
+    let forgotten = pair.accept(&said[0].1);
+    assert!(initiator.on_response(&forgotten.response).is_err());
+    let seconds: Vec<_> = said.iter().map(|(after, _)| after.as_secs()).collect();
+    assert!(seconds.windows(2).all(|pair| pair[1] - pair[0] <= 30), "made at {seconds:?}");
+    let newest = pair.accept(&said[said.len() - 1].1);
+    assert!(initiator.on_response(&newest.response).is_ok());
+}
+
+#[test]
+fn ever_new_cookies_push_out_no_initiation_and_take_no_other_ways_place() {
+    let mut pair = Pair::new(both(), both());
+    let mut initiator = silent(&pair);
+    let way = |link: u16| Way { link: LinkId(link), remote: address(9) };
+    let (mut said, mut after) = (Vec::new(), Duration::ZERO);
+    for round in 0..60 {
+        let message = said_within(&mut pair, &mut initiator, way(0), Duration::from_millis(1))[0].1;
+        if said.last() != Some(&message) {
+            said.push(message);
+        }
+        // A secret of its own makes each of them.
+        let (at, rng) = (NOW + after, pair.rng.as_mut());
+        let cookie = pair.responder.cookie(at, &message, address(round), rng).expect("a cookie");
+        initiator.on_cookie(&cookie).expect("it opens");
+        after += Duration::from_secs(121);
+    }
+    assert_eq!(said.len(), 4);
+    for link in 1..=60 {
+        assert!(initiator.initiation(NOW, way(link), HandshakeIndex(12), pair.rng.as_mut()).is_ok(), "link {link}");
+    }
+    let first = pair.accept(&said[0]);
+    assert!(initiator.on_response(&first.response).is_ok(), "the first is still waited for");
+}
+
+#[test]
+fn where_all_places_are_taken_a_new_way_gets_the_oldest_of_a_way_that_has_others() {
+    let mut pair = Pair::new(both(), both());
+    let mut initiator = silent(&pair);
+    let way = |link: u16| Way { link: LinkId(link), remote: address(1) };
+    let said: Vec<_> =
+        (0..16).map(|link| said_within(&mut pair, &mut initiator, way(link), Duration::from_secs(36))).collect();
+    assert!(said.iter().all(|of_way| of_way.len() == 4));
+    let now = NOW + Duration::from_secs(36);
+    let mut by = |initiator: &mut Initiator, link: u16| {
+        initiator.initiation(now, way(link), HandshakeIndex(12), pair.rng.as_mut())
+    };
+    let refused = (16..1_000).find(|link| by(&mut initiator, *link).is_err());
+    assert_eq!(refused, Some(64), "each of 64 ways has one");
+    let newest = said[7][3].1;
+    assert_eq!(by(&mut initiator, 7).ok(), Some(newest), "the latest of each way is left, and repeated");
+    let accepted = pair.accept(&newest);
+    assert!(initiator.on_response(&accepted.response).is_ok());
 }
 
 #[test]

@@ -80,14 +80,14 @@ impl Pair {
         Initiator::start(&self.local, &self.remote, psk, offer, index, None, self.rng.as_mut()).expect("a message")
     }
 
-    /// The initiation of the next round.
+    /// Another initiation, of the next round.
     fn again(&mut self, initiator: &mut Initiator) -> [u8; INITIATION_LEN] {
         self.again_at(NOW, initiator)
     }
 
     fn again_at(&mut self, now: Time, initiator: &mut Initiator) -> [u8; INITIATION_LEN] {
         initiator.begin_round(now);
-        initiator.initiation(now, Way::ONLY, HandshakeIndex(11), self.rng.as_mut()).expect("a message")
+        initiator.another(now, Way::ONLY, HandshakeIndex(11), self.rng.as_mut()).expect("a message")
     }
 
     /// The remote portal's verdict; it knows the local one only.

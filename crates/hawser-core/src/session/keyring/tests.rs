@@ -74,21 +74,24 @@ fn of_more_old_keys_than_two_the_oldest_is_retired_at_once() {
 #[test]
 fn keys_of_a_crossing_initiation_only_open_and_change_no_label() {
     let mut keyring = Keyring::new(keys(1, at(0), false));
-    assert!(!keyring.crosses(at(0), at(0)), "the peer spoke first");
+    assert!(!keyring.crosses(at(0), at(0), TIMEOUT), "the peer spoke first");
     keyring.install(at(10), keys(2, at(10), true), TIMEOUT);
-    assert!(keyring.crosses(at(10), at(15)));
-    assert!(!keyring.crosses(at(5_010), at(15)), "the peer may have them no more");
+    assert!(keyring.crosses(at(10), at(15), TIMEOUT));
+    assert!(!keyring.crosses(at(5_010), at(15), TIMEOUT), "the peer may have them no more");
+    let far = Duration::from_secs(6);
+    assert!(keyring.crosses(at(12_009), at(15), far), "its first datagram may be on its way yet");
+    assert!(!keyring.crosses(at(12_010), at(15), far));
     let label = keyring.label(PathId(0));
     assert_eq!(keyring.admit(at(20), keys(3, at(15), false), TIMEOUT), None);
     assert_eq!((keyring.label(PathId(0)), names(&keyring)), (label, vec![2, 1, 3]));
     keyring.note_opened(at(20), KeyId(3));
-    assert!(keyring.crosses(at(20), at(15)));
+    assert!(keyring.crosses(at(20), at(15), TIMEOUT));
     keyring.note_opened(at(20), KeyId(2));
-    assert!(keyring.crosses(at(30), at(15)), "answered before the peer was heard under ours");
-    assert!(!keyring.crosses(at(30), at(21)), "a later handshake");
+    assert!(keyring.crosses(at(30), at(15), TIMEOUT), "answered before the peer was heard under ours");
+    assert!(!keyring.crosses(at(30), at(21), TIMEOUT), "a later handshake");
     keyring.install(at(40), keys(4, at(40), true), TIMEOUT);
     keyring.note_opened(at(30_050), KeyId(4));
-    assert!(!keyring.crosses(at(30_070), at(30_040)), "a later one, though the peer was not heard before");
+    assert!(!keyring.crosses(at(30_070), at(30_040), TIMEOUT), "a later one, though the peer was not heard before");
 }
 
 #[test]
