@@ -17,6 +17,8 @@ pub struct RttEstimator {
     min: WindowedMin,
     has_sample: bool,
     sampled_at: Time,
+    /// When a challenge's answer last was overdue.
+    answered_late_at: Time,
     /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average
     /// packet.
     age: Duration,
@@ -59,6 +61,7 @@ impl RttEstimator {
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
             sampled_at: Time::ZERO,
+            answered_late_at: Time::ZERO,
             age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
@@ -97,6 +100,17 @@ impl RttEstimator {
         let deviation = self.snapshot.smoothed.abs_diff(adjusted);
         self.snapshot.variance = (self.snapshot.variance * 3 + deviation) / 4;
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
+    }
+
+    /// Takes in how long an overdue answer to a challenge took. One may have been kept by an outage. Two with no sample
+    /// between are the round trip, which begins anew with the second: where it grew beyond what is waited for, nothing
+    /// else would tell.
+    pub fn on_late_answer(&mut self, now: Time, latest: Duration) {
+        if std::mem::replace(&mut self.answered_late_at, now) > self.sampled_at {
+            self.snapshot.latest = latest;
+            self.snapshot.smoothed = latest;
+            self.snapshot.variance = latest / 2;
+        }
     }
 
     /// Takes in the round trip of a packet whose acknowledgement came by another path: those of the next second may come
@@ -171,6 +185,19 @@ mod tests {
             let smoothed = sampled(&samples).snapshot().smoothed.as_millis() as u64;
             assert!(smoothed.abs_diff(expected_ms) < 10, "{smoothed} ms where asked every {every_ms} ms");
         }
+    }
+
+    #[test]
+    fn two_late_answers_with_no_sample_between_are_the_round_trip() {
+        let mut rtt = sampled(&[(0, 20, 0)]);
+        rtt.on_late_answer(Time::ZERO + ms(5_000), ms(4_000));
+        rtt.on_sample(Time::ZERO + ms(5_020), ms(20), ms(0));
+        rtt.on_late_answer(Time::ZERO + ms(60_000), ms(4_000));
+        assert_eq!(rtt.snapshot().smoothed, ms(20), "each was kept by an outage");
+        rtt.on_late_answer(Time::ZERO + ms(64_500), ms(4_000));
+        assert_eq!((rtt.snapshot().smoothed, rtt.pto(ms(5))), (ms(4_000), ms(8_005)));
+        rtt.on_sample(Time::ZERO + ms(70_000), ms(20), ms(0));
+        assert_eq!(rtt.snapshot().smoothed, ms(20), "they were after all");
     }
 
     #[test]

@@ -84,9 +84,13 @@ impl Session {
         let before = path.health.state();
         let returned = path.health.on_validated(now);
         path.flight.sent.on_answer(now);
+        let took = now.since(validated.challenged_at);
+        if took > path.way.probe_timeout() {
+            path.way.rtt.on_late_answer(now, took);
+        }
         if moved == Some(Moved::Address) {
             // The link may have kept the challenge for long: that is no round trip.
-            self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));
+            self.relocate(now, index, took.min(INITIAL_RTT));
         } else if returned && before != HealthState::Suspect {
             path.restart(now, &self.settings);
         }
