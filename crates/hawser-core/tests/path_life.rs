@@ -30,6 +30,33 @@ fn word_of_what_was_sent_before_the_silence_brings_no_path_back() {
     assert!(!states[suspected..].contains(&HealthState::Active), "{:?}", &states[suspected..]);
 }
 
+/// The states of the first path in two seconds, each ms, whose link is away for the first of them.
+fn states_beside_an_outage(away: u16) -> Vec<HealthState> {
+    let mut world = World::new(&[0, 0], 1).settled();
+    world.stream(LOCAL, 200);
+    world.cut.insert(0);
+    let state = |number| {
+        if number == away {
+            world.cut.clear();
+        }
+        world.inner(LOCAL, number, 400);
+        world.run(ms(1));
+        world.paths(LOCAL)[0].state
+    };
+    (0..2_000).map(state).collect()
+}
+
+/// The last question of a suspect path is lost, and its link returns before the path is given up for that.
+#[test]
+fn a_path_that_is_given_up_as_its_link_returns_is_back_within_a_few_round_trips() {
+    let is_down = |state: &HealthState| matches!(state, HealthState::Down(_));
+    let given_up = states_beside_an_outage(2_000).iter().position(is_down).expect("a path that is given up");
+    let states = states_beside_an_outage(given_up as u16 - 5);
+    assert!(is_down(&states[given_up]), "it was given up all the same: {:?}", states[given_up]);
+    let back = states[given_up..].iter().position(|state| *state == HealthState::Active);
+    assert!(back.is_some_and(|ms| ms <= 60), "back after {back:?} ms, with a round trip of 20");
+}
+
 /// Windows, round trips and MTU are those of a fresh path (RFC 9000 section 9.4).
 const FRESH_WINDOW: ByteCount = ByteCount(16_000);
 const FRESH_MTU: u16 = 1_252;

@@ -204,9 +204,12 @@ impl Session {
         }
     }
 
-    /// A path is down because nothing came. The far side of an idle one may not have noticed.
+    /// A path is down because nothing came. It is challenged at once (RFC 9000 section 8.2): suspicion lasts as long as
+    /// many outages, and the answers to its pings, which may be on their way, bring back no path that is down. The far
+    /// side of an idle one may not have noticed.
     fn on_gave_up(&mut self, now: Time, index: usize) {
         self.events.push(Event::PathDown);
+        self.paths[index].health.probe_now(now);
         self.reinject(now, index);
         if self.liveness.is_idle() {
             self.announce(self.paths[index].id, LinkState::Down);

@@ -17,6 +17,8 @@
 //!                        +------ closed: for good
 //! ```
 //!
+//! A path that was given up for silence is probed at once, too: its link may be back already.
+//!
 //! Where no other path works a suspect one is given up after 1.5 s only: it is asked every 300 ms, and returns with the
 //! first answer.
 //!
@@ -246,7 +248,8 @@ impl Health {
         HealthAction::BecameDown
     }
 
-    /// Something speaks for a down path (its link is back, the peer says so): probe it without waiting.
+    /// Something speaks for a down path (its link is back, the peer says so), or it was given up just now: probe it
+    /// without waiting.
     pub fn probe_now(&mut self, now: Time) {
         if matches!(self.state, HealthState::Down(reason) if reason != DownReason::Closed) {
             self.deadline = self.deadline.map(|deadline| deadline.min(now));
