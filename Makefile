@@ -10,7 +10,7 @@ APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:ethtool nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
 	dbus-daemon:dbus-daemon strace:strace dnsmasq-base:dnsmasq busybox:busybox udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
-	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 etcd-server:etcd etcd-client:etcdctl postgresql:/usr/lib/postgresql/*/bin/postgres
+	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 etcd-server:etcd etcd-client:etcdctl e2fsprogs:mkfs.ext4 postgresql:/usr/lib/postgresql/*/bin/postgres
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the
 # programs themselves.
 POLICY := /usr/sbin/policy-rc.d

@@ -275,6 +275,7 @@ impl Driver {
         let client = session.client.clone();
         let batch = due(&self.state, &own, &self.settings.member.key);
         if let Some(batch) = batch {
+            self.note_given(&own);
             // What comes of it is seen by the watch: only then is it known what is still due.
             session.pause = Instant::now() + WATCH_BEHIND;
             session.writing = Some(Box::pin(async move { batch.write(&client).await }));
@@ -282,6 +283,16 @@ impl Driver {
             let put = vec![Write::Put(Key::Load(self.settings.name.clone()), own.load.encode())];
             self.written = Some(own.load);
             session.writing = Some(Box::pin(async move { client.put_leased("write load", lease, put).await }));
+        }
+    }
+
+    /// Whoever gives up waiting for a write does not know that it is not done later.
+    fn note_given(&mut self, own: &Own) {
+        let is_new = |key: &PublicKey| !self.state.is_revoked(key) && !self.view.given.contains(key);
+        let new: Vec<PublicKey> = own.revoked.keys().copied().filter(is_new).collect();
+        if !new.is_empty() {
+            Arc::make_mut(&mut self.view.given).extend(new);
+            self.send();
         }
     }
 
@@ -326,6 +337,7 @@ impl Driver {
         if touched.roster {
             self.view.roster = Arc::new(self.state.roster());
             self.view.history = self.state.history().map(|(_, history)| history.clone());
+            Arc::make_mut(&mut self.view.given).retain(|key| !self.state.is_revoked(key));
         }
         self.view.state = Arc::new(self.state.clone());
         self.send();

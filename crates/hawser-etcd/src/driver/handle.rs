@@ -1,6 +1,6 @@
 //! The driver as the portal sees it: what it begins with, what it tells, what it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,9 @@ pub struct View {
     pub confirmed: Option<Time>,
     /// Why something that the member wants to write is not; none where it is.
     pub unwritten: Option<String>,
+    /// Whose revocations etcd was asked to write since the start, and does not tell of: a server whose disk hangs may do
+    /// so whenever that goes on.
+    pub given: Arc<BTreeSet<PublicKey>>,
     pub(super) client: Option<Client>,
 }
 
@@ -147,6 +150,7 @@ impl View {
             reach: Reach::Asked((settings.clock)()),
             confirmed: None,
             unwritten: None,
+            given: Arc::default(),
             client: None,
         }
     }
@@ -185,11 +189,17 @@ impl View {
         self.client.is_some()
     }
 
+    /// Whether etcd may have a revocation, or come to have it, of which it cannot be asked now.
+    pub fn is_unknown(&self, key: &PublicKey) -> bool {
+        self.given.contains(key) && !self.is_connected()
+    }
+
     /// Why nothing can be written.
     pub fn away(&self) -> String {
         match &self.reach {
             Reach::Asked(_) => "etcd is not reached: it has not answered yet".to_owned(),
             Reach::Away(_, why) => format!("etcd is not reached: {why}"),
+            Reach::Reached(_) if self.is_connected() => "etcd has not answered yet".to_owned(),
             Reach::Reached(_) => "etcd is not reached: the connection ended".to_owned(),
         }
     }

@@ -148,3 +148,19 @@ fn what_a_watch_told_is_known_after_it_and_who_is_deleted_goes() {
     driver.tell(&touched);
     assert!(driver.view.roster.is_empty() && driver.view.revision == Revision(40));
 }
+
+#[test]
+fn whether_etcd_has_a_revocation_that_it_was_given_is_unknown_until_it_tells() {
+    let mut driver = driver();
+    let listed = Listed { cluster: CLUSTER, revision: Revision(30), entries: vec![mark("one"), entry("home", 1)] };
+    driver.take(listed).expect("it is the same etcd");
+    driver.note_given(&Own { revoked: BTreeMap::from([(key(1), name("home"))]), ..Own::default() });
+    assert!(driver.view.is_unknown(&key(1)) && !driver.view.is_unknown(&key(2)));
+    let (at, value) = (Key::Revoked(key(1)), Revocation { name: name("home") }.encode());
+    let at = driver.settings.prefix.full(&at);
+    let put = Change::Put(Entry { key: at, value, created: Revision(40), modified: Revision(40) });
+    let watched = Watched { changes: vec![put], ..Watched::default() };
+    let Heard::Changed(touched) = driver.state.hear(&driver.settings.prefix, watched) else { panic!("it goes on") };
+    driver.tell(&touched);
+    assert!(driver.state.is_revoked(&key(1)) && !driver.view.is_unknown(&key(1)));
+}

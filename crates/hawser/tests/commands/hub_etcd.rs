@@ -1,5 +1,6 @@
 //! A hub whose peers are in a real etcd, with TLS and a role: members join by it, serve without it, and forget whom it
-//! revokes. The long cases are in tests/hub. Needs root, and Debian's etcd-server and etcd-client.
+//! revokes. The long cases are in tests/hub, disks that hang in `hub_hangs`. Needs root, and Debian's etcd-server and
+//! etcd-client.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use hawser_portal::api::EventKind;
 use rustix::process::Signal;
 
 /// A revoked peer is out on every member within this (docs/hub.md).
-const REVOKED_WITHIN: Duration = Duration::from_secs(2);
+pub const REVOKED_WITHIN: Duration = Duration::from_secs(2);
 
 #[test]
 fn peers_come_and_go_by_etcd_and_are_served_while_it_is_away() {
@@ -117,7 +118,7 @@ fn a_revocation_without_etcd_holds_here_at_once_and_is_told_when_etcd_is_back() 
 }
 
 /// By the key; the peer itself comes anew.
-fn is_taken_back_at_the_other_member(hub: &Hub, key: &str) {
+pub fn is_taken_back_at_the_other_member(hub: &Hub, key: &str) {
     assert!(said(&hub.hub(1, &["revoke", "--undo", key])).starts_with("taken back: members may serve home again"));
     for at in 0..2 {
         hub.wait_for_etcd(at, "nobody to be revoked", |etcd| etcd.revoked == 0);

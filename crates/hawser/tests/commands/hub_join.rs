@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::etcd::Servers;
+use crate::etcd::{Kind, Servers};
 use crate::etcd_hub::{ETCD, MEMBERS, Net, SERVER, active};
 use crate::lab::{PATIENCE, ms};
 use hawser_portal::api::{Client, Deed, HubList, Status};
@@ -157,7 +157,7 @@ fn a_site_joins_two_members_that_share_no_etcd_once_the_other_one_is_told() {
 #[test]
 fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
     let scene = Scene::new();
-    let mut servers = Servers::start(&scene.net.store, scene.folder.path(), &[ETCD], &MEMBERS, None);
+    let mut servers = Servers::start(&scene.net.store, scene.folder.path(), &[ETCD], &MEMBERS, Kind::default());
     let etcd = |name: &str| {
         let file = |name: &str| scene.folder.path().join(name).display().to_string();
         let (ca, certificate, key) = (file("ca.pem"), file(&format!("{name}.pem")), file(&format!("{name}.key")));

@@ -6,6 +6,8 @@ mod check;
 mod contrib;
 #[path = "../support/copied.rs"]
 mod copied;
+#[path = "../support/disk.rs"]
+mod disk;
 #[expect(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/etcd.rs"]
 mod etcd;
@@ -15,6 +17,7 @@ mod etcd_hub;
 #[path = "../../src/cmd/top/fixture.rs"]
 mod fixture;
 mod hub_etcd;
+mod hub_hangs;
 mod hub_join;
 mod hub_status;
 mod keys;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cases::{GAP_MAX_MS, Harm, assert_losses, assert_moved, assert_unnoticed, calmly, run, tried};
+use crate::etcd::Kind;
 use crate::figures;
 use crate::lab::{PATIENCE, ms};
 use crate::store::{LEASE_S, away_for};
@@ -17,7 +18,7 @@ use crate::{cases, faketime};
 
 /// A revoked peer is out on every member within this, with etcd (docs/hub.md); where etcd takes a second to answer, a
 /// write and its way back more.
-const REVOKED_WITHIN: Duration = Duration::from_secs(2);
+pub const REVOKED_WITHIN: Duration = Duration::from_secs(2);
 const SLOW: Duration = Duration::from_secs(1);
 /// What is done to etcd is looked at for this long: leases end, and members find out. And the most that a case takes.
 const LASTS: Duration = Duration::from_secs(8);
@@ -29,8 +30,8 @@ const KEY: &str = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
 
 /// From the order to the last member that follows it. Plain data.
 #[derive(Serialize)]
-struct Revoked {
-    after_ms: u64,
+pub struct Revoked {
+    pub after_ms: u64,
 }
 
 /// What came of a case. Plain data.
@@ -52,7 +53,7 @@ fn unnoticed(world: &mut World, deed: impl FnOnce(&mut World)) -> Seen {
 }
 
 /// The same, and while it lasts the member that the home is with dies, and starts again: nobody needs etcd for it.
-fn harmless(world: &mut World, what: &str, deed: impl FnOnce(&mut World)) {
+pub fn harmless(world: &mut World, what: &str, deed: impl FnOnce(&mut World)) {
     let calm = unnoticed(world, deed);
     let killed = run(world, Harm::Killed);
     assert_moved(std::slice::from_ref(&killed), GAP_MAX_MS);
@@ -61,7 +62,7 @@ fn harmless(world: &mut World, what: &str, deed: impl FnOnce(&mut World)) {
 }
 
 /// The home is out on every member within that, and not answered; the other home goes on.
-fn revoke(world: &World, what: &str, within: Duration) {
+pub fn revoke(world: &World, what: &str, within: Duration) {
     let begun = Instant::now();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hawser"));
     command.args(["hub", "revoke", HOMES[0], "--socket"]).arg(world.path(MEMBERS[0], "sock"));
@@ -76,7 +77,7 @@ fn revoke(world: &World, what: &str, within: Duration) {
 }
 
 /// Until none of these members serves the home.
-fn wait_until_gone(world: &World, begun: Instant, mut members: impl Iterator<Item = usize> + Clone) {
+pub fn wait_until_gone(world: &World, begun: Instant, mut members: impl Iterator<Item = usize> + Clone) {
     while members.clone().any(|member| world.serves(member, 0)) {
         assert!(
             begun.elapsed() < PATIENCE,
@@ -88,7 +89,7 @@ fn wait_until_gone(world: &World, begun: Instant, mut members: impl Iterator<Ite
 }
 
 /// Who is to join waits, and is told why.
-fn assert_nobody_joins(world: &World, why: &str) {
+pub fn assert_nobody_joins(world: &World, why: &str) {
     let words = ["add", "new", "--key", KEY, "--allowed-ips", "203.0.113.10/32", "--wait", "1"];
     let told = told(&world.hub_command(0, &words));
     assert!(told.contains("error: add peer new: ") && told.contains(why), "{told}");
@@ -156,7 +157,7 @@ fn all_servers_may_go_and_come_back() {
 
 #[test]
 fn etcd_that_is_full_forgets_who_is_revoked_and_takes_nobody() {
-    let mut world = World::new(Setup { quota: Some(QUOTA), ..Setup::default() });
+    let mut world = World::new(Setup { servers: Kind { quota: Some(QUOTA), disks: false }, ..Setup::default() });
     harmless(&mut world, "full", |world| {
         let value = "x".repeat(VALUE);
         let put = |at: u32| world.store.servers.try_ctl(&format!("put /fill/{at} {value}"));

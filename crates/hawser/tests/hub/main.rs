@@ -1,17 +1,20 @@
 //! A hub of real processes: two homes with two links each, three members, three servers of etcd, a router with FRR, a
 //! server beyond. One member ends, in every way that a process or a machine can, and every flow lives. Run by `make
-//! hub-test`; needs root, and Debian's frr, etcd and conntrackd.
+//! hub-test`; needs root, and Debian's frr, etcd, conntrackd and e2fsprogs.
 //!
 //! 1. `world` makes the namespaces and the portals (with `store`, `frr` and `nat`). 2. `traffic` and `conversations` are
 //!    what people do meanwhile, at both homes. 3. `cases` does harm, and judges what came of the traffic; `owners`, that
-//!    nobody owned beside another; `idle` has none. 4. `etcd_cases` does harm to etcd. 5. `figures` keeps each run in
-//!    target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
+//!    nobody owned beside another; `idle` has none. 4. `etcd_cases` does harm to etcd, `etcd_hangs` to its disks.
+//!    5. `figures` keeps each run in target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
 
 mod cases;
 mod conversations;
+#[path = "../support/disk.rs"]
+mod disk;
 #[path = "../support/etcd.rs"]
 mod etcd;
 mod etcd_cases;
+mod etcd_hangs;
 #[path = "../support/faketime.rs"]
 mod faketime;
 mod figures;

@@ -8,7 +8,7 @@ use hawser_lab::hub::{Network, upward};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use ipnet::IpNet;
 
-use crate::etcd::Servers;
+use crate::etcd::{Kind, Servers};
 use crate::lab::ms;
 use crate::world::{MEMBERS, nft};
 
@@ -27,8 +27,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// They run. Each answer takes a round trip, each server takes that many bytes.
-    pub fn start(network: &Network, folder: &Path, round_trip: Option<Duration>, quota: Option<u64>) -> Self {
+    /// They run, and are so. Each answer takes a round trip.
+    pub fn start(network: &Network, folder: &Path, round_trip: Option<Duration>, kind: Kind) -> Self {
         let namespace = Namespace::new("etcd").expect("a namespace");
         let end = |at: &Namespace, name: &str, address: &str| End::new(at, name, &[&format!("{address}/24")]);
         let (near, far) = (end(&network.router, "etcd", ROUTER), end(&namespace, "etcd", OWN));
@@ -47,7 +47,7 @@ impl Store {
         for (at, member) in network.members.iter().enumerate() {
             member.add_route(net, Some(upward(at)[1].into()), None).expect("a route");
         }
-        Self { servers: Servers::start(&namespace, folder, &SERVERS, &MEMBERS, quota), _link: link }
+        Self { servers: Servers::start(&namespace, folder, &SERVERS, &MEMBERS, kind), _link: link }
     }
 
     /// More of a member's `[hub]`.

@@ -12,6 +12,7 @@ use hawser_wire::Namespace;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::etcd::Kind;
 use crate::frr::Frr;
 use crate::lab::{PATIENCE, Portal, ms};
 use crate::nat::{INNER, Nat};
@@ -36,8 +37,8 @@ pub struct Setup {
     pub strict: bool,
     /// Each answer of etcd's takes that long.
     pub round_trip: Option<Duration>,
-    /// How much etcd takes, in bytes.
-    pub quota: Option<u64>,
+    /// What its servers are like.
+    pub servers: Kind,
 }
 
 pub struct World {
@@ -56,7 +57,7 @@ impl World {
         let network = Network::new(&LINK_MBPS, &MEMBERS).expect("namespaces (these tests need root)");
         let Network { sites, members, router, .. } = &network;
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::start(&network, folder.path(), setup.round_trip, setup.quota);
+        let store = Store::start(&network, folder.path(), setup.round_trip, setup.servers);
         let moving = [0, 1].map(|home| [SITES[home], INNER[home]]);
         let moving: Vec<_> = moving.iter().map(|both| if setup.nat { &both[..] } else { &both[..1] }).collect();
         let site =

@@ -9,30 +9,36 @@ use std::time::{Duration, Instant};
 use hawser_wire::Namespace;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
+use crate::disk::{self, Hung};
+
 /// How long etcd may take to elect, where builds have the processors.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What members may do, and nobody else: the commands of docs/hub.md, before and after each member's own.
 const ROLE: [&str; 2] = ["role add hub", "role grant-permission hub --prefix=true readwrite /hawser/hub/"];
 const ROOT: [&str; 3] = ["user add root --no-password", "user grant-role root root", "auth enable"];
 
+/// What servers are like. A plain value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kind {
+    /// How much each takes, in bytes.
+    pub quota: Option<u64>,
+    /// Each has a disk of its own, that may hang.
+    pub disks: bool,
+}
+
 /// Some servers, all in one namespace, each with an address of its own. Ended when it drops.
 pub struct Servers {
     namespace: Namespace,
     folder: PathBuf,
     addresses: Vec<String>,
-    quota: Option<u64>,
+    kind: Kind,
     running: Vec<Option<Child>>,
+    hung: Vec<Option<Hung>>,
 }
 
 impl Servers {
-    /// They run, and hear from nobody but members and root. A quota is in bytes.
-    pub fn start(
-        namespace: &Namespace,
-        folder: &Path,
-        addresses: &[&str],
-        members: &[&str],
-        quota: Option<u64>,
-    ) -> Self {
+    /// They run, and hear from nobody but members and root.
+    pub fn start(namespace: &Namespace, folder: &Path, addresses: &[&str], members: &[&str], kind: Kind) -> Self {
         certify(folder, addresses, members);
         let addresses: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
         for address in &addresses {
@@ -40,7 +46,9 @@ impl Servers {
             namespace.add_address("lo", net).expect("an address");
         }
         let running = addresses.iter().map(|_| None).collect();
-        let mut servers = Self { namespace: namespace.clone(), folder: folder.to_owned(), addresses, quota, running };
+        let hung = addresses.iter().map(|_| None).collect();
+        let (namespace, folder) = (namespace.clone(), folder.to_owned());
+        let mut servers = Self { namespace, folder, addresses, kind, running, hung };
         (0..servers.addresses.len()).for_each(|at| servers.begin(at));
         servers.wait_until_healthy();
         let each = members
@@ -68,36 +76,66 @@ impl Servers {
         let log = File::options().create(true).append(true).open(file("etcd.log")).expect("a log");
         // A machine of its own would take no processor time from portals.
         let mut command = self.namespace.command("nice");
+        command.args(["-n", "19"]);
+        if self.kind.disks {
+            disk::make(&self.data(at));
+            command.args(disk::mounted(&self.data(at)));
+        }
         command
-            .args(["-n", "19", "etcd"])
-            .args(["--name", &name(at), "--data-dir", &file(&name(at)), "--logger", "zap", "--log-level", "error"])
+            .args(["etcd", "--name", &name(at), "--logger", "zap", "--log-level", "error", "--data-dir"])
+            .arg(self.data(at))
             .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
             .args(["--listen-peer-urls", &peer(address), "--initial-advertise-peer-urls", &peer(address)])
             .args(["--initial-cluster", &cluster, "--client-cert-auth", "--trusted-ca-file", &file("ca.pem")])
             .args(["--cert-file", &file("etcd.pem"), "--key-file", &file("etcd.key")]);
-        if let Some(quota) = self.quota {
+        if let Some(quota) = self.kind.quota {
             command.arg("--quota-backend-bytes").arg(quota.to_string());
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
         self.running[at] = Some(child.expect("etcd starts (`make tools` installs it)"));
     }
 
+    /// Where one keeps what it has.
+    fn data(&self, at: usize) -> PathBuf {
+        self.folder.join(format!("e{at}"))
+    }
+
+    /// The disk of one hangs. The server answers as before until something is to be written there.
+    pub fn hang(&mut self, at: usize) {
+        let process = self.running[at].as_ref().expect("it runs").id();
+        self.hung[at] = Some(Hung::begin(process, &self.data(at)));
+    }
+
+    /// The disk goes on, with all that waited for it.
+    pub fn go_on(&mut self, at: usize) {
+        self.hung[at] = None;
+    }
+
     /// One is killed, and its machine with it.
     pub fn kill(&mut self, at: usize) {
+        self.go_on(at);
         if let Some(mut child) = self.running[at].take() {
             child.kill().expect("it can be killed");
             child.wait().expect("it can be waited for");
         }
     }
 
-    /// Until a quorum serves.
+    /// Until a quorum serves, and writes.
     pub fn wait_until_healthy(&self) {
         let end = Instant::now() + PATIENCE;
-        while !self.try_ctl("get health").status.success() {
+        while !self.try_ctl("put health 1").status.success() {
             let log = fs::read_to_string(self.folder.join("etcd.log")).unwrap_or_default();
             assert!(Instant::now() < end, "etcd does not serve: {log}");
             sleep(Duration::from_millis(50));
         }
+    }
+
+    /// The one that a member talks to, by its place; none while it connects.
+    pub fn asked_by(&self, member: &Namespace) -> Option<usize> {
+        let words = ["-tnH", "state", "established", "dport = :2379"];
+        let output = member.command("ss").args(words).output().expect("run ss (iproute2)");
+        let said = String::from_utf8_lossy(&output.stdout);
+        self.addresses.iter().position(|address| said.contains(&format!(" {address}:2379")))
     }
 
     /// What etcdctl says, as root; it succeeds.
@@ -113,8 +151,9 @@ impl Servers {
 
     fn ctl_command(&self) -> Command {
         let file = |name: &str| self.folder.join(name);
-        let up = self.running.iter().zip(&self.addresses).filter(|(running, _)| running.is_some());
-        let endpoints: Vec<String> = up.map(|(_, address)| format!("https://{address}:2379")).collect();
+        let answers = |at: &usize| self.running[*at].is_some() && self.hung[*at].is_none();
+        let up = (0..self.addresses.len()).filter(answers);
+        let endpoints: Vec<String> = up.map(|at| format!("https://{}:2379", self.addresses[at])).collect();
         let mut command = self.namespace.command("etcdctl");
         command.env("ETCDCTL_API", "3").arg("--command-timeout=3s").arg("--endpoints").arg(endpoints.join(","));
         command.arg("--cacert").arg(file("ca.pem"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   home  one 192.0.1.1 -- 192.0.1.2 one  zurich  etcd 192.0.4.2 -- 192.0.4.1 zurich
-//!         two 192.0.2.1 -- 192.0.2.2 two  geneva  etcd 192.0.5.2 -- 192.0.5.1 geneva   etcd  lo 198.51.9.1
+//!         two 192.0.2.1 -- 192.0.2.2 two  geneva  etcd 192.0.5.2 -- 192.0.5.1 geneva   etcd  lo 198.51.9.1 …
 //!   hawser0 203.0.113.8       hawser0 10.77.0.1, lo 203.0.114.1
 //! ```
 //! Both members answer for 203.0.114.1. Neither has a peer in its file.
@@ -18,14 +18,16 @@ use hawser_wire::{End, Namespace, veth};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::etcd::Servers;
+use crate::etcd::{Kind, Servers};
 use crate::lab::{PATIENCE, Portal, ms, write_private};
 
 pub const MEMBERS: [&str; 2] = ["zurich", "geneva"];
 const HOME: &str = "203.0.113.8";
 pub const SERVER: &str = "203.0.114.1";
-/// Of etcd.
+/// Of etcd: its server, where there is one; three; and their network.
 pub const ETCD: &str = "198.51.9.1";
+pub const THREE: [&str; 3] = [ETCD, "198.51.9.2", "198.51.9.3"];
+const ETCD_NET: &str = "198.51.9.0/24";
 const MTU: u32 = 1_500;
 /// The least that a lease may be, in seconds: what ends with it is waited for.
 pub const LEASE_S: u64 = 3;
@@ -60,7 +62,7 @@ impl Net {
             };
             veth(&end(&home, link, net, 1), &end(member, link, net, 2), MTU).expect("a veth pair");
             veth(&end(member, "etcd", beyond, 2), &end(&store, MEMBERS[at], beyond, 1), MTU).expect("a veth pair");
-            let route = format!("route add {ETCD} via 192.0.{beyond}.1");
+            let route = format!("route add {ETCD_NET} via 192.0.{beyond}.1");
             run(member.command("ip").args(route.split(' ')));
             member.add_address("lo", format!("{SERVER}/32").parse().expect("an address")).expect("an address");
         }
@@ -71,9 +73,14 @@ impl Net {
 impl Hub {
     /// Members that know etcd and each other, and a home that is nobody's peer yet; more of `[hub]`, for geneva.
     pub fn new(geneva: &str) -> Self {
+        Self::by(&[ETCD], Kind::default(), geneva)
+    }
+
+    /// The same by servers of etcd that are so.
+    pub fn by(addresses: &[&str], kind: Kind, geneva: &str) -> Self {
         let Net { home, members, store } = Net::new();
         let folder = tempfile::tempdir().expect("a folder");
-        let servers = Servers::start(&store, folder.path(), &[ETCD], &MEMBERS, None);
+        let servers = Servers::start(&store, folder.path(), addresses, &MEMBERS, kind);
         let home_key = configure(folder.path(), &servers.urls(), geneva);
         let portals: Vec<Option<Portal>> =
             MEMBERS.iter().zip(&members).map(|(name, at)| Some(Portal::start(at, folder.path(), name))).collect();

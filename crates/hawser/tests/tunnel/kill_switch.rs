@@ -1,6 +1,8 @@
 //! `fail = "closed"`: while the tunnel is away, no packet leaves past it.
 
+use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::PathBuf;
 use std::process::Output;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,8 +27,11 @@ const WITHOUT_NFT: &str =
 const TRY: Duration = Duration::from_millis(250);
 /// How long deleted rules may be away on a busy machine: the portal looks five times a second.
 const BACK_MAX: Duration = Duration::from_secs(5);
-/// Said of them once a round.
+/// Said of them once a round; and of the kill switch's where they cannot be.
 const RESTORED: &str = "deleted rules restored";
+const UNRESTORED: &str = "kill switch not restored, it is tried again";
+/// The kill switch's journals, one for each network namespace.
+const JOURNALS: &str = "/run/hawser/hawser0.outlives-the-portal";
 
 struct Closed {
     home: Home,
@@ -82,16 +87,24 @@ impl Closed {
         assert!(output.status.success() && said.contains(words), "{word}: {said}");
     }
 
-    /// Rules are deleted as systemd-networkd does it with all that it did not set, and are there again soon.
-    fn assert_rules_return(&self, local: &Portal) {
-        let rules = || ["-4 rule", "-6 rule"].map(|question| run(&self.home.local, "ip", question));
-        let before = rules();
+    fn rules(&self) -> [String; 2] {
+        ["-4 rule", "-6 rule"].map(|question| run(&self.home.local, "ip", question))
+    }
+
+    /// Rules are deleted as systemd-networkd does it with all that it did not set; gives those that were there.
+    fn delete_rules(&self) -> [String; 2] {
+        let before = self.rules();
         for family in ["-4", "-6"] {
             run(&self.home.local, "ip", &format!("{family} rule flush protocol 72"));
         }
+        before
+    }
+
+    /// They are there again soon.
+    fn assert_rules_return(&self, local: &Portal, before: &[String; 2]) {
         let end = Instant::now() + BACK_MAX;
-        while rules() != before {
-            assert!(Instant::now() < end, "{:?} and not {before:?}; log:\n{}", rules(), local.log());
+        while self.rules() != *before {
+            assert!(Instant::now() < end, "{:?} and not {before:?}; log:\n{}", self.rules(), local.log());
             sleep(ms(20));
         }
         local.wait_for_log(RESTORED);
@@ -136,7 +149,7 @@ fn nothing_leaves_past_the_tunnel_after_its_end_a_kill_and_a_faulty_file() {
     let (mut local, mut remote) = home.start_both();
     assert_eq!(talk(&home.client, &home.world, WORLD[0]), HUB[0], "the tunnel carries");
     assert_eq!(talk(&home.local, &home.world, WORLD[1]), HUB[1]);
-    closed.assert_rules_return(&local);
+    closed.assert_rules_return(&local, &closed.delete_rules());
     assert_eq!(closed.leaks(), 0, "all by the tunnel");
     end(&mut remote, Signal::KILL);
     assert_eq!(closed.leaks(), 0, "the other end is away");
@@ -252,9 +265,36 @@ fn rules_that_another_program_deletes_come_back_and_all_goes_by_the_tunnel_again
     let open = Closed::new("rules", "open");
     let home = &open.home;
     let (local, _remote) = home.start_both();
-    open.assert_rules_return(&local);
+    open.assert_rules_return(&local, &open.delete_rules());
     assert_eq!(talk(&home.client, &home.world, WORLD[0]), HUB[0], "the tunnel carries");
     assert_eq!(open.leaks(), 0, "all by the tunnel");
     let rounds = local.log().matches(RESTORED).count();
     assert!(rounds <= 4, "{rounds} rounds for four rules, by its own changes; log:\n{}", local.log());
+}
+
+/// The journal of what a portal's kill switch has set, locked as by another program that is about to change that.
+fn lock_journal(local: &Portal) -> File {
+    let owner = format!("\"pid\":{},", local.pid());
+    let is_its = |folder: &PathBuf| fs::read_to_string(folder.join("journal")).is_ok_and(|text| text.contains(&owner));
+    let mut folders = fs::read_dir(JOURNALS).expect("there are journals").map(|entry| entry.expect("an entry").path());
+    let lock = File::open(folders.find(is_its).expect("one is the portal's")).expect("a folder");
+    lock.lock().expect("nobody has it for long");
+    lock
+}
+
+#[test]
+fn rules_that_cannot_be_restored_are_tried_until_they_are_and_that_is_said_once() {
+    let closed = Closed::new("retry", "closed");
+    let (local, _remote) = closed.home.start_both();
+    let lock = lock_journal(&local);
+    let before = closed.delete_rules();
+    local.wait_for_log(UNRESTORED);
+    // Twice more it is tried (`RETRY_EVERY`).
+    sleep(ms(4_500));
+    assert_ne!(closed.rules(), before, "the kill switch's are restored by its journal alone");
+    assert_eq!(closed.leaks(), 0, "nftables holds");
+    // No change of routes or rules calls for it any more.
+    drop(lock);
+    closed.assert_rules_return(&local, &before);
+    assert_eq!(local.log().matches(UNRESTORED).count(), 1, "{}", local.log());
 }

@@ -28,15 +28,18 @@ impl Serving<'_> {
             let written = matches!(seen, Ok(Ok(_)));
             drop(seen);
             let view = views.borrow().clone();
-            let why = (!written).then(|| view.unwritten.clone().unwrap_or_else(|| view.away()));
+            let refused = view.unwritten.clone().filter(|_| view.is_connected());
+            let why = (!written).then(|| refused.unwrap_or_else(|| view.away()));
             answer.send(Ok(Some(json!({ "written": written, "why": why, "unkept": unkept }))))
         });
     }
 
-    /// A key may be served again: here at once where etcd does not have the revocation, else once it is gone there.
+    /// A key may be served again: here at once where etcd does not have the revocation, else once it is gone there. One
+    /// that etcd was given, and has not told of, waits for it: it may be written still.
     pub(super) async fn take_back(&mut self, who: &str, answer: Answer) {
         let Some(store) = &mut self.store else { return };
         let (name, key) = match store.whose_revocation(who) {
+            Ok((_, key)) if store.view.is_unknown(&key) => return drop(answer.send(Err(store.view.away()))),
             Ok(found) => found,
             Err(why) => return drop(answer.send(Err(why))),
         };

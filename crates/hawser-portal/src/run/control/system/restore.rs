@@ -6,6 +6,7 @@
 //! 2. `restore` sets again what is gone, with the next tick: thousands of changes, as of a router with BGP,
 //!    are one round. The kernel refuses what is there: the round after one that set something sets nothing.
 
+use std::error::Error as _;
 use std::time::Instant;
 
 use hawser_config::{Config, Fail};
@@ -21,13 +22,17 @@ impl System {
         if !std::mem::take(&mut self.dirty) && !retries {
             return;
         }
-        self.unrestored = None;
+        let is_known = self.unrestored.take().is_some();
         let mut restored = self.restore_own().await;
         if config.tun.fail == Fail::Closed {
             match kill_switch::restore(config.tun.name.as_str()).await {
                 Ok(more) => restored += more,
                 Err(error) => {
-                    tracing::warn!(%error, "kill switch not restored, it is tried again");
+                    let cause = error.source().map(ToString::to_string).unwrap_or_default();
+                    match is_known {
+                        true => tracing::debug!(%error, cause, "kill switch still not restored"),
+                        false => tracing::warn!(%error, cause, "kill switch not restored, it is tried again"),
+                    }
                     self.unrestored = Some(Instant::now());
                 }
             }
