@@ -48,7 +48,7 @@ pub struct Departures {
     pub headroom: bool,
     /// What may be in flight in any case covers the time that hosts rest between rounds of packets.
     pub host_time: bool,
-    /// What an average packet takes beyond the least round trip counts to the path's product, and is no queue.
+    /// What an average packet takes beyond the least round trip counts to the path's product.
     pub spread: bool,
     /// Pacing never falls below a datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall
     /// or a sleep leaves a rate of some bytes a second behind, and what is sent at that rate measures no other.

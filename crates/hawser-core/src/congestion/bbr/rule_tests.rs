@@ -259,21 +259,6 @@ fn what_jitter_adds_to_every_round_trip_while_the_path_is_not_full_is_no_queue()
 }
 
 #[test]
-fn what_counts_to_the_product_is_no_queue_that_trims_or_makes_congestion_of_a_lost_packet() {
-    for (spread, stands) in [(0, true), (40, false)] {
-        let mut drive = Drive::in_state(State::Cruise);
-        (drive.spread, drive.rtt) = (Duration::from_millis(spread), 140);
-        drive.rounds_in(State::Cruise, 1);
-        for _ in 0..3 {
-            drive.lose(1, 100_000);
-            assert_eq!(drive.rounds_in(State::Cruise, 1), State::Cruise);
-        }
-        assert_eq!(drive.bbr.bw_short < UNBOUNDED, stands, "{spread} ms");
-        assert_eq!(drive.bbr.trim < 1.0, stands, "{spread} ms");
-    }
-}
-
-#[test]
 fn a_probe_that_the_long_term_bound_holds_back_ends_only_beside_a_queue_that_stands() {
     let bound = |rtt, in_flight_is_full: bool| {
         let mut drive = Drive::in_state(State::Up);

@@ -73,9 +73,9 @@ impl Bbr {
         if !self.latest.round_started {
             return;
         }
-        let empty = self.empty_round_trip();
-        let queue = self.delay.end_round(empty, self.state);
-        self.queued = queue > self.standing_floor(empty);
+        let least = self.min_rtt.get().unwrap_or_default();
+        let queue = self.delay.end_round(least, self.state);
+        self.queued = queue > self.standing_floor(least);
         if self.state == State::Startup {
             // Judged, and ended, by check_startup_done.
             return;
@@ -85,13 +85,6 @@ impl Bbr {
         }
         self.trim_to_queue(queue, sample);
         self.loss.end_round(self.state, self.queued);
-    }
-
-    /// The round trip of an average packet without a queue: what counts to the product (`Departures::spread`). Where
-    /// jitter keeps the order all packets of a full path wait for delayed ones, so that no deviation tells it from a
-    /// queue; the least mean of ten seconds does, in which each probe's queue was drained.
-    fn empty_round_trip(&self) -> Duration {
-        self.min_rtt.get().unwrap_or_default() + self.spread
     }
 
     /// The delay that no round trip of a round is without, beyond what jitter was seen to lift it by, above which a queue
@@ -106,7 +99,8 @@ impl Bbr {
         if self.state != State::Cruise || !self.departures.trim {
             return;
         }
-        let floor = (self.empty_round_trip() / TRIM_PART).max(TRIM_FLOOR).max(self.delay.jitter());
+        let least = self.min_rtt.get().unwrap_or_default();
+        let floor = (least / TRIM_PART).max(TRIM_FLOOR).max(self.delay.jitter());
         // A sender that is limited still feeds the queue, as long as it sends in clumps of that rate; but
         // that there is none says nothing then.
         let step = match (queue > floor, sample.limited) {
@@ -193,8 +187,8 @@ impl Bbr {
 
     /// Packets are lost while none of the latest round trips was without a queue.
     fn overflows(&self) -> bool {
-        let empty = self.empty_round_trip();
-        self.loss.in_round && self.delay.stands_at_least(empty + self.standing_floor(empty))
+        let least = self.min_rtt.get().unwrap_or_default();
+        self.loss.in_round && self.delay.stands_at_least(least + self.standing_floor(least))
     }
 
     fn is_round_lossy(&self) -> bool {
