@@ -212,6 +212,24 @@ fn a_new_owner_that_stops_soon_after_a_planned_move_is_left_for_the_old_one_as_s
     }
 }
 
+/// Little is due at a member of one peer that pings once a second: a stop of a second may end before anything is. It
+/// begins just before a ping, which the peer still sends there.
+#[test]
+fn a_quiet_member_that_is_stopped_for_a_second_forwards_nothing_of_what_waited_for_it() {
+    for stopped in [4.92, 4.95, 4.99] {
+        let (mut world, _) = hub(LOCAL, 1.0, 9.0);
+        for (at, act) in [(stopped, hub::Act::Freeze(0)), (stopped + 1.0, hub::Act::Thaw(0))] {
+            world.at(second(at), act);
+        }
+        world.run_until(second(stopped));
+        let before = (world.lapses(0), world.drops(0).of(DropReason::NotOwner));
+        assert_eq!((before, world.moved.len()), ((0, 0), 0), "{stopped} s");
+        world.run_until(second(9.5));
+        assert_eq!((world.moved.len(), world.lapses(0)), (1, 1), "{stopped} s: it noticed");
+        assert!(world.drops(0).of(DropReason::NotOwner) > 0, "{stopped} s: the ping of 5 s waited for it");
+    }
+}
+
 #[test]
 fn an_idle_peers_first_packet_waits_for_an_echo_in_either_direction() {
     for from in [LOCAL, REMOTE] {
