@@ -5,7 +5,7 @@
 //!    that the owner no longer answers other members.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
-//!    A standby that is away gives its place to the next member that is there.
+//!    A standby that is away, or drains, gives its place to the next member that is there (`standby`).
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
 //! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
@@ -17,10 +17,14 @@
 
 mod leaving;
 mod silence;
+mod standby;
+
+pub use self::standby::{Draining, Fitness, successor};
 
 use self::leaving::Leaving;
-use self::silence::{ask, is_away, silence};
-use crate::claim::{Claim, ClaimMessage, Claimant, Phase, Timing};
+use self::silence::{ask, silence};
+use self::standby::{Contact, TRAIL};
+use crate::claim::{Claim, ClaimAck, ClaimMessage, Claimant, Phase, Timing};
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Handing};
 use hawser_core::session::Reach;
@@ -62,12 +66,6 @@ pub struct Status {
     pub settled: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Contact {
-    member: Member,
-    answered_at: Option<Time>,
-}
-
 /// Two members and the decision between them, and the other members. Begins with the active one claimed; whoever drives
 /// the endpoint owns it.
 #[derive(Clone, Debug)]
@@ -78,6 +76,8 @@ pub struct Pair {
     carrier: Member,
     standby: Member,
     leaving: Option<Leaving>,
+    /// The standby was let go, and what it sent last may still come.
+    trails_until: Option<Time>,
     /// Routers bring the standby the peer's packets.
     brought: bool,
     /// The standby misses the owner: what is said next must not wait for the loss of a path.
@@ -94,10 +94,11 @@ impl Pair {
         endpoint.pair([active.peer, standby.peer]);
         Some(Pair {
             claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
-            contacts: members.iter().map(|member| Contact { member: *member, answered_at: None }).collect(),
+            contacts: members.iter().copied().map(Contact::new).collect(),
             carrier: active,
             standby,
             leaving: None,
+            trails_until: None,
             brought: false,
             missed: false,
             moved: VecDeque::new(),
@@ -135,12 +136,7 @@ impl Pair {
             Event::HubSaid { peer, frame } => {
                 let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
-                    self.claimant.handle_ack(now, member.id, ack);
-                    self.brought |= ack.brought && member == self.standby;
-                    if ack.misses && member == self.standby {
-                        self.missed = true;
-                        self.claimant.handle_missed(now);
-                    }
+                    self.on_ack(now, member, ack);
                 }
             }
             _ => {}
@@ -168,7 +164,7 @@ impl Pair {
     /// When [`Pair::handle_round`] is due, if nothing happens before.
     pub fn poll_timeout(&self) -> Time {
         let lets_go = self.leaving.as_ref().map_or(Time::NEVER, Leaving::poll_timeout);
-        self.claimant.poll_timeout().min(lets_go)
+        self.claimant.poll_timeout().min(lets_go).min(self.trails_until.unwrap_or(Time::NEVER))
     }
 
     /// What moved.
@@ -184,24 +180,16 @@ impl Pair {
         self.members().find(|member| member.id == id)
     }
 
-    fn on_session(&mut self, now: Time, peer: PeerId) {
-        let Some(member) = self.member_of(peer) else { return };
-        self.claimant.handle_session(now, member.id);
-    }
-
-    /// The standby is away, and another member is there. Not while the old owner is still needed. Where the owner
-    /// answers, one claim that was lost is no reason yet.
-    fn replace_standby(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let pressed = self.claimant.is_pressed(now);
-        let is_away = |member: &Member| is_away(now, &endpoint.presence(member.peer), pressed);
-        if self.leaving.is_some() || !is_away(&self.standby) {
-            return;
-        }
-        let is_next = |member: &Member| ![self.carrier, self.standby].contains(member) && !is_away(member);
-        let Some(next) = self.members().find(is_next) else { return };
-        if self.claimant.replace_standby(next.id) {
-            endpoint.pair([self.carrier.peer, next.peer]);
-            self.standby = next;
+    fn on_ack(&mut self, now: Time, member: Member, ack: ClaimAck) {
+        let place = self.place_of(member);
+        self.contacts[place].draining.hear(ack);
+        self.claimant.handle_ack(now, member.id, ack);
+        if member == self.standby {
+            self.brought |= ack.brought;
+            if ack.misses {
+                self.missed = true;
+                self.claimant.handle_missed(now);
+            }
         }
     }
 
@@ -291,7 +279,11 @@ impl Pair {
             return false;
         }
         self.claimant.let_go();
-        self.leaving.take().is_some()
+        let let_go = self.leaving.take().is_some();
+        if let_go {
+            self.trails_until = Some(now + TRAIL);
+        }
+        let_go
     }
 }
 

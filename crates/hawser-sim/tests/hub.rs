@@ -173,9 +173,14 @@ fn what_came_by_both_links_while_it_was_held_is_forwarded_once() {
 /// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often,
 /// until then.
 fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
+    hub_of(2, from, every, until)
+}
+
+/// The same with this many members.
+fn hub_of(members: usize, from: usize, every: f64, until: f64) -> (hub::World, HostId) {
     let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
     let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
-    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let mut world = hub::World::with_members(members, hub::Setup { seed: 5, links });
     let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
     world.add_host(to, ends[to], Echo::default());
     let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));
@@ -195,6 +200,22 @@ fn moves_at_will_there_and_back_lose_nothing() {
     assert_eq!(ping.lost(second(13.0)), 0);
     let longest = ping.longest_gap(second(2.0), second(13.0));
     assert!(longest < Duration::from_millis(60), "{longest:?}");
+}
+
+/// Which two drain, and when: the first member owns, the second stands by, the third is a spare one.
+#[test]
+fn two_members_that_drain_leave_the_peer_to_the_third_and_nothing_is_lost() {
+    for drains in [[(12.0, 1), (15.0, 0)], [(12.0, 0), (15.0, 1)], [(12.0, 0), (12.0, 1)], [(12.0, 1), (12.001, 0)]] {
+        let (mut world, ping) = hub_of(3, LOCAL, 0.01, 21.0);
+        drains.iter().for_each(|(at, member)| world.at(second(*at), hub::Act::Drain(*member)));
+        world.run_until(second(22.0));
+        let (last, planned) = (world.moved.last(), world.moved.iter().all(|(_, moved)| moved.planned));
+        let (at, moved) = last.unwrap_or_else(|| panic!("{drains:?}: nobody moves"));
+        assert_eq!((moved.to.peer, planned), (PeerId(2), true), "{drains:?}: {:?}", world.moved);
+        // A member that is told to end waits for so long (hawser-portal, DRAIN_MOST).
+        assert!(*at < second(drains[1].0 + 5.0), "{drains:?}: {:?}", world.moved);
+        assert_eq!(world.host::<Ping>(ping).lost(second(21.0)), 0, "{drains:?}");
+    }
 }
 
 #[test]
