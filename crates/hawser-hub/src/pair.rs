@@ -5,7 +5,8 @@
 //!    that the owner no longer answers other members.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
-//!    A standby that is away, or drains, gives its place to the next member that is there (`standby`).
+//!    A standby that is away, or drains, gives its place to the next member that is there (`standby`). To one that it
+//!    prefers the peer goes back (`returning`).
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
 //! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
@@ -16,6 +17,7 @@
 //! too.
 
 mod leaving;
+mod returning;
 mod silence;
 mod standby;
 
@@ -71,7 +73,7 @@ pub struct Status {
 #[derive(Clone, Debug)]
 pub struct Pair {
     claimant: Claimant,
-    /// All members, in the order in which they are asked.
+    /// All members, in the order of the site's list: who stands before others is preferred.
     contacts: Vec<Contact>,
     carrier: Member,
     standby: Member,
@@ -88,13 +90,14 @@ pub struct Pair {
 impl Pair {
     /// Members of a hub, which the endpoint has as peers with the same networks: the active one, its standby, and those
     /// that are asked where these are away. `first` must be above each epoch that was ever made ([`crate::epochs`]).
-    /// None where there are fewer than two.
-    pub fn new(endpoint: &mut Endpoint, first: Epoch, members: &[Member]) -> Option<Self> {
+    /// `random` decides how long after others' this peer goes back to a member that it prefers. None where there are
+    /// fewer than two.
+    pub fn new(endpoint: &mut Endpoint, first: Epoch, members: &[Member], random: u64) -> Option<Self> {
         let [active, standby, ..] = *members else { return None };
         endpoint.pair([active.peer, standby.peer]);
         Some(Pair {
             claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
-            contacts: members.iter().copied().map(Contact::new).collect(),
+            contacts: members.iter().map(|member| Contact::new(*member, random)).collect(),
             carrier: active,
             standby,
             leaving: None,
@@ -157,11 +160,13 @@ impl Pair {
         // Whom packets leave is known, and whether it is let go, before anything is said to it.
         self.follow_carrier(now, endpoint);
         let let_go = self.note_ebb(now, endpoint) | self.let_go(now, endpoint);
+        self.go_back(now, endpoint);
         let spoke = self.speak(now, endpoint);
         spoke || let_go || self.carrier != before
     }
 
-    /// When [`Pair::handle_round`] is due, if nothing happens before.
+    /// When [`Pair::handle_round`] is due, if nothing happens before. What waits for minutes is looked at when the
+    /// endpoint is woken, which it is each second.
     pub fn poll_timeout(&self) -> Time {
         let lets_go = self.leaving.as_ref().map_or(Time::NEVER, Leaving::poll_timeout);
         self.claimant.poll_timeout().min(lets_go).min(self.trails_until.unwrap_or(Time::NEVER))
@@ -196,6 +201,7 @@ impl Pair {
     fn follow_presence(&mut self, now: Time, endpoint: &Endpoint) {
         for contact in &mut self.contacts {
             let (id, presence) = (contact.member.id, endpoint.presence(contact.member.peer));
+            contact.note_presence(now, &presence);
             // Who sends and does not hear is of no use: an acknowledgement alone shows that it does.
             if presence.answered_at > contact.answered_at {
                 contact.answered_at = presence.answered_at;
@@ -256,6 +262,7 @@ impl Pair {
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.standby = old;
+            self.note_left(now, old);
             // Where another one took its place: the claimant knows the same two.
             self.claimant.replace_standby(old.id);
             self.leaving = planned.then(|| Leaving::begin(now, old));

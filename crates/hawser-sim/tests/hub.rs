@@ -218,6 +218,50 @@ fn two_members_that_drain_leave_the_peer_to_the_third_and_nothing_is_lost() {
     }
 }
 
+/// The peer's own part of the time over which a member's peers come back is 5 ms here.
+#[test]
+fn a_peer_goes_back_to_its_first_member_once_that_was_there_for_five_minutes_and_loses_nothing() {
+    for members in [2, 3] {
+        let (mut world, ping) = hub_of(members, LOCAL, 1.0, 400.0);
+        for (at, act) in [(20.0, hub::Act::Kill(0)), (30.0, hub::Act::Start(0))] {
+            world.at(second(at), act);
+        }
+        let standby = |world: &hub::World| world.pair.status().standby.peer;
+        world.run_until(second(29.0));
+        assert_eq!(standby(&world), PeerId(if members == 3 { 2 } else { 0 }), "the first is away");
+        world.run_until(second(90.0));
+        assert_eq!((standby(&world), world.moved.len()), (PeerId(0), 1), "it stands by again");
+        world.run_until(second(330.0));
+        assert_eq!(world.moved.len(), 1, "{:?}", world.moved);
+        world.run_until(second(401.0));
+        let [(_, away), (at, back)] = world.moved[..] else { panic!("{:?}", world.moved) };
+        assert_eq!((away.planned, back.planned, back.to.peer), (false, true, PeerId(0)));
+        assert!(at < second(390.0), "{:?}", world.moved);
+        assert_eq!(standby(&world), PeerId(1));
+        let trips = &world.host::<Ping>(ping).round_trips;
+        assert!(trips.iter().skip(60).all(Option::is_some), "{members} members: {trips:?}");
+    }
+}
+
+#[test]
+fn a_member_that_fails_again_and_again_gets_the_peer_back_ever_later_and_not_before_it_stays() {
+    let (mut world, _) = hub(LOCAL, 1.0, 1300.0);
+    // When the first member dies, to start ten seconds later, and how many moves there were at a later time.
+    let lives = [(20.0, 200.0, 1), (200.0, 505.0, 1), (600.0, 1195.0, 3)];
+    for (dies, _, _) in lives {
+        world.at(second(dies), hub::Act::Kill(0));
+        world.at(second(dies + 10.0), hub::Act::Start(0));
+    }
+    for (dies, until, moves) in lives {
+        world.run_until(second(until));
+        assert_eq!(world.moved.len(), moves, "it died at {dies} s: {:?}", world.moved);
+    }
+    world.run_until(second(1301.0));
+    let moved: Vec<_> = world.moved.iter().map(|(_, moved)| (moved.to.peer, moved.planned)).collect();
+    let [first, other] = [0, 1].map(PeerId);
+    assert_eq!(moved, [(other, false), (first, true), (other, false), (first, true)]);
+}
+
 #[test]
 fn a_new_owner_that_stops_soon_after_a_planned_move_is_left_for_the_old_one_as_soon_as_any() {
     for later in [0.1, 0.3, 0.6, 0.9, 1.2, 2.5] {

@@ -1,8 +1,10 @@
-//! Who stands by: the first of the site's list that is there and asks nobody to move.
+//! Who stands by: the first of the site's list that is there and asks nobody to move. Who stood by meanwhile makes room
+//! for one before it once that has been there for a moment.
 //!
 //! 1. [`Draining`]: whether a member drains, as it last said.
 //! 2. [`successor`]: who takes the standby's place, by what each member is fit for.
 
+use super::returning::Returning;
 use super::silence::is_away;
 use super::{Member, Pair};
 use crate::claim::{ClaimAck, Phase};
@@ -12,10 +14,13 @@ use hawser_core::session::Presence;
 use hawser_core::units::{PeerId, Time};
 use std::time::Duration;
 
-/// An old owner keeps its place as the standby for so long after it was let go: what it sent before it heard of that may
-/// be under way, and is taken from one of the two alone. As long as a member holds what may be its own in a moment
+/// An old owner keeps its place as the standby for so long after it was let go: what it sent before it heard of that
+/// may be under way, and is taken from the two alone. As long as a member holds what may be its own in a moment
 /// (hawser-core, HELD_FOR).
 pub(super) const TRAIL: Duration = Duration::from_millis(500);
+/// Who has been there for so long stands by in the place of one behind it: a process that dies as soon as it has
+/// started does so sooner, and is started anew after a second (contrib/systemd).
+const BACK_FOR: Duration = Duration::from_secs(10);
 
 /// What a member last said in its present session of whether its peers are to move. It does not drain at first; the
 /// peer's contact with it owns it.
@@ -42,6 +47,8 @@ impl Draining {
 /// What a member is fit for, the best first. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Fitness {
+    /// It has been there for long enough to stand by in the place of one behind it.
+    Steady,
     /// It is there.
     There,
     /// It is there, and asks its peers to move.
@@ -51,7 +58,8 @@ pub enum Fitness {
 }
 
 /// Step 2: which of this many members, by its place in the site's list, is to stand by from now on; none where the
-/// standby stays. One that drains may end soon, and takes nobody over where the owner drains, too.
+/// standby stays. One that drains may end soon, and takes nobody over where the owner drains, too. One before it in the
+/// list is where the peer is to go back to.
 pub fn successor(members: usize, [carrier, standby]: [usize; 2], fitness: impl Fn(usize) -> Fitness) -> Option<usize> {
     let first = |worst: Fitness| {
         let mut others = (0..members).filter(|place| ![carrier, standby].contains(place));
@@ -60,7 +68,9 @@ pub fn successor(members: usize, [carrier, standby]: [usize; 2], fitness: impl F
     match fitness(standby) {
         Fitness::Away => first(Fitness::There).or_else(|| first(Fitness::Draining)),
         Fitness::Draining => first(Fitness::There),
-        Fitness::There => None,
+        Fitness::There | Fitness::Steady => {
+            (0..standby).find(|place| *place != carrier && fitness(*place) == Fitness::Steady)
+        }
     }
 }
 
@@ -73,23 +83,38 @@ pub(super) struct Contact {
     pub answered_at: Option<Time>,
     /// Whether it drains.
     pub draining: Draining,
+    /// Since when it is there, in one session, and does not drain.
+    there_since: Option<Time>,
+    /// Whether the peer is to go back to it.
+    pub returning: Returning,
 }
 
 impl Contact {
-    pub fn new(member: Member) -> Self {
-        Contact { member, answered_at: None, draining: Draining::default() }
+    /// `random` is the peer's own.
+    pub fn new(member: Member, random: u64) -> Self {
+        let (draining, returning) = (Draining::default(), Returning::new(random));
+        Contact { member, answered_at: None, draining, there_since: None, returning }
     }
 
-    /// A session with a new start of it began: what the last one said does not count.
-    pub fn begin_anew(&mut self) {
-        self.draining = Draining::default();
+    /// A session with a new start of it began: what the last one said, and how long it was there, does not count.
+    pub fn begin_anew(&mut self, now: Time) {
+        (self.draining, self.there_since) = (Draining::default(), None);
+        self.returning.note_ready(now, false);
+    }
+
+    /// Whether it is there by now.
+    pub fn note_presence(&mut self, now: Time, presence: &Presence) {
+        let there = !is_away(now, presence, false) && !self.draining.drains();
+        self.there_since = self.there_since.or(Some(now)).filter(|_| there);
     }
 
     fn fitness(&self, now: Time, presence: &Presence, pressed: bool) -> Fitness {
-        match self.draining.drains() {
+        let steady = self.there_since.is_some_and(|since| now.since(since) >= BACK_FOR);
+        match (self.draining.drains(), steady) {
             _ if is_away(now, presence, pressed) => Fitness::Away,
-            true => Fitness::Draining,
-            false => Fitness::There,
+            (true, _) => Fitness::Draining,
+            (false, false) => Fitness::There,
+            (false, true) => Fitness::Steady,
         }
     }
 }
@@ -103,13 +128,13 @@ impl Pair {
     pub(super) fn on_session(&mut self, now: Time, peer: PeerId) {
         let Some(member) = self.member_of(peer) else { return };
         let place = self.place_of(member);
-        self.contacts[place].begin_anew();
+        self.contacts[place].begin_anew(now);
         self.claimant.handle_session(now, member.id);
     }
 
-    /// The standby is away or drains, and another member is there. Not while the old owner is still needed. Where the
-    /// owner answers, one claim that was lost is no reason yet; where it does not, one that drains is better than one
-    /// that was not asked.
+    /// The standby is away or drains, and another member is there, or one before it in the list is. Not while the old
+    /// owner is still needed. Where the owner answers, one claim that was lost is no reason yet; where it does not, one
+    /// that drains is better than one that was not asked.
     pub(super) fn replace_standby(&mut self, now: Time, endpoint: &mut Endpoint) {
         self.give_up_move(now, endpoint);
         self.trails_until = self.trails_until.filter(|until| *until > now);
@@ -152,11 +177,11 @@ mod tests {
     use super::*;
     use crate::claim::Role;
     use crate::units::Epoch;
-    use Fitness::{Away, Draining as Drains, There};
+    use Fitness::{Away, Draining as Drains, Steady, There};
 
     #[test]
     fn a_standby_that_is_away_or_drains_gives_its_place_to_the_first_that_is_better() {
-        // Of four members: the places of the owner and the standby, what all are fit for, and who stands by from now on.
+        // Of four members: the owner's and the standby's place, what all are fit for, and who stands by from now on.
         for (what, places, members, next) in [
             ("it is there", [0, 1], [There, There, There, There], None),
             ("it is there, though an earlier one is, too", [2, 3], [There, There, There, There], None),
@@ -170,6 +195,11 @@ mod tests {
             ("it drains, and others are away", [0, 1], [There, Drains, Away, Away], None),
             ("all are away", [0, 1], [Away, Away, Away, Away], None),
             ("the list begins with others", [3, 2], [Away, There, Drains, There], Some(1)),
+            ("it is there, and one before it for longer", [0, 2], [Steady, Steady, There, Steady], Some(1)),
+            ("several before it have been for long", [3, 2], [Steady, Steady, Steady, Steady], Some(0)),
+            ("it is there, and one behind it for longer", [0, 1], [Steady, There, Steady, Steady], None),
+            ("it is there, and the owner alone is before it", [0, 1], [Steady, Steady, Steady, Steady], None),
+            ("it is away, and who was there for longer is behind", [0, 1], [Steady, Away, There, Steady], Some(2)),
         ] {
             assert_eq!(successor(4, places, |place| members[place]), next, "{what}");
         }
@@ -195,9 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn away_comes_before_draining() {
+    fn away_comes_before_draining_and_who_has_been_there_for_ten_seconds_before_others() {
         let member = Member { id: crate::units::MemberId(1), peer: PeerId(0) };
-        let mut contact = Contact::new(member);
+        let mut contact = Contact::new(member, 0);
         let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
         let presence = |answered_at| Presence {
             unanswered_since: None,
@@ -207,11 +237,24 @@ mod tests {
             idle: false,
             busy_at: None,
         };
-        let fitness = |contact: &Contact, answered_at| contact.fitness(at(9), &presence(answered_at), false);
-        assert_eq!((fitness(&contact, None), fitness(&contact, Some(at(1)))), (Away, There));
+        let (gone, there) = (presence(None), presence(Some(at(1))));
+        let fitness =
+            |contact: &Contact, millis| [&gone, &there].map(|presence| contact.fitness(at(millis), presence, false));
+        contact.note_presence(at(1), &there);
+        contact.note_presence(at(5000), &there);
+        assert_eq!(fitness(&contact, 10_000), [Away, There]);
+        assert_eq!(fitness(&contact, 10_001), [Away, Steady]);
         contact.draining = super::Draining { stamp: None, drains: true };
-        assert_eq!((fitness(&contact, None), fitness(&contact, Some(at(1)))), (Away, Drains));
-        contact.begin_anew();
-        assert_eq!(fitness(&contact, Some(at(1))), There, "another start of it does not");
+        assert_eq!(fitness(&contact, 10_001), [Away, Drains]);
+        contact.note_presence(at(10_001), &there);
+        contact.draining = super::Draining::default();
+        contact.note_presence(at(10_002), &there);
+        assert_eq!(fitness(&contact, 20_001), [Away, There], "it drained meanwhile");
+        contact.begin_anew(at(20_001));
+        contact.note_presence(at(20_002), &there);
+        assert_eq!(fitness(&contact, 30_001), [Away, There], "another start of it is there since then");
+        contact.note_presence(at(30_001), &gone);
+        contact.note_presence(at(30_002), &there);
+        assert_eq!(fitness(&contact, 40_001), [Away, There], "it was away");
     }
 }

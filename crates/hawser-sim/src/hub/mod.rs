@@ -173,7 +173,7 @@ impl World {
         };
         let mut peer = Portal::new(recipe, own, rng.fork());
         let list: Vec<_> = (0..count).map(|at| pair::Member { id: ids[at], peer: PeerId(at as u32) }).collect();
-        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, &list).expect("two members");
+        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, &list, seed).expect("two members");
         let lines = links.iter().map(|(spec, delays)| Line {
             up: Pipe::new(spec.up.clone(), rng.fork()),
             down: Pipe::new(spec.down.clone(), rng.fork()),
