@@ -187,7 +187,7 @@ impl Pair {
 
     fn on_ack(&mut self, now: Time, member: Member, ack: ClaimAck) {
         let place = self.place_of(member);
-        self.contacts[place].draining.hear(ack);
+        self.contacts[place].draining.hear(now, ack);
         self.claimant.handle_ack(now, member.id, ack);
         if member == self.standby {
             self.brought |= ack.brought;

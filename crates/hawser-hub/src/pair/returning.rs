@@ -8,7 +8,7 @@
 //!    in a drain, and nothing is lost.
 
 use super::silence::is_away;
-use super::standby::Contact;
+use super::standby::{Contact, HEARD_WITHIN};
 use super::{Member, Pair};
 use crate::claim::Phase;
 use hawser_core::endpoint::Endpoint;
@@ -28,9 +28,6 @@ const FORGOTTEN_AFTER: Duration = READY_MOST;
 /// The peers of a member come back over so long, each at a time of its own: the 5,000 of one of 200 that serve a
 /// million (`examples/million`) are 17 a second, each of which is between two members for a second or two.
 const SPREAD: Duration = Duration::from_secs(300);
-/// A standby that was not heard for so long may not be there: it is told the claim twice meanwhile, also by a peer that
-/// is idle (hawser-core, IDLE_KEEPALIVE). A peer that slept has heard nobody.
-const HEARD_WITHIN: Duration = Duration::from_secs(60);
 
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 enum State {
@@ -134,7 +131,7 @@ impl Contact {
     /// Whether it answers, as far as is known by now, and does not drain.
     fn is_ready(&self, now: Time, presence: &Presence) -> bool {
         let heard = presence.answered_at.is_some_and(|at| now.since(at) < HEARD_WITHIN);
-        heard && !is_away(now, presence, false) && !self.draining.drains()
+        heard && !is_away(now, presence, false) && !self.draining.drains(now)
     }
 }
 
@@ -163,7 +160,7 @@ impl Pair {
     /// Packets left a member: it failed, unless it drains, or the other one is preferred.
     pub(super) fn note_left(&mut self, now: Time, old: Member) {
         let [old, to] = [old, self.carrier].map(|member| self.place_of(member));
-        let failed = !self.contacts[old].draining.drains() && !self.contacts[to].returning.is_going();
+        let failed = !self.contacts[old].draining.drains(now) && !self.contacts[to].returning.is_going();
         self.contacts[old].returning.note_left(now, failed);
     }
 }

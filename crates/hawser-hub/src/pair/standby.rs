@@ -18,6 +18,10 @@ use std::time::Duration;
 /// may be under way, and is taken from the two alone. As long as a member holds what may be its own in a moment
 /// (hawser-core, HELD_FOR).
 pub(super) const TRAIL: Duration = Duration::from_millis(500);
+/// What a member said, and that it answered, counts for so long: the owner and the standby are told the claim twice
+/// meanwhile, also by a peer that is idle (hawser-core, IDLE_KEEPALIVE). A spare one is told nothing, and says once that
+/// it no longer drains, which may be lost: after this it is asked again. A peer that slept has heard nobody.
+pub(super) const HEARD_WITHIN: Duration = Duration::from_secs(60);
 /// Who has been there for so long stands by in the place of one behind it: a process that dies as soon as it has
 /// started does so sooner, and is started anew after a second (contrib/systemd).
 const BACK_FOR: Duration = Duration::from_secs(10);
@@ -27,20 +31,20 @@ const BACK_FOR: Duration = Duration::from_secs(10);
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Draining {
     stamp: Option<Stamp>,
-    drains: bool,
+    until: Option<Time>,
 }
 
 impl Draining {
     /// Step 1: CLAIM_ACK came. One that a newer one overtook is no news.
-    pub fn hear(&mut self, ack: ClaimAck) {
+    pub fn hear(&mut self, now: Time, ack: ClaimAck) {
         if self.stamp <= Some(ack.stamp) {
-            *self = Draining { stamp: Some(ack.stamp), drains: ack.draining };
+            *self = Draining { stamp: Some(ack.stamp), until: ack.draining.then(|| now + HEARD_WITHIN) };
         }
     }
 
-    /// Whether it does.
-    pub fn drains(self) -> bool {
-        self.drains
+    /// Whether it does, as far as is known by now.
+    pub fn drains(self, now: Time) -> bool {
+        self.until.is_some_and(|until| now < until)
     }
 }
 
@@ -104,13 +108,13 @@ impl Contact {
 
     /// Whether it is there by now.
     pub fn note_presence(&mut self, now: Time, presence: &Presence) {
-        let there = !is_away(now, presence, false) && !self.draining.drains();
+        let there = !is_away(now, presence, false) && !self.draining.drains(now);
         self.there_since = self.there_since.or(Some(now)).filter(|_| there);
     }
 
     fn fitness(&self, now: Time, presence: &Presence, pressed: bool) -> Fitness {
         let steady = self.there_since.is_some_and(|since| now.since(since) >= BACK_FOR);
-        match (self.draining.drains(), steady) {
+        match (self.draining.drains(now), steady) {
             _ if is_away(now, presence, pressed) => Fitness::Away,
             (true, _) => Fitness::Draining,
             (false, false) => Fitness::There,
@@ -218,10 +222,14 @@ mod tests {
             stamp: at(millis),
         };
         let mut known = Draining::default();
+        let now = Time::ZERO + Duration::from_secs(9);
         for (said, millis, drains) in [(false, 5, false), (true, 7, true), (false, 6, true), (false, 8, false)] {
-            known.hear(ack(said, millis));
-            assert_eq!(known.drains(), drains, "at {millis} ms");
+            known.hear(now, ack(said, millis));
+            assert_eq!(known.drains(now), drains, "at {millis} ms");
         }
+        known.hear(now, ack(true, 9));
+        let until = now + HEARD_WITHIN;
+        assert!(known.drains(until - Duration::from_nanos(1)) && !known.drains(until), "nor for ever");
     }
 
     #[test]
@@ -244,7 +252,7 @@ mod tests {
         contact.note_presence(at(5000), &there);
         assert_eq!(fitness(&contact, 10_000), [Away, There]);
         assert_eq!(fitness(&contact, 10_001), [Away, Steady]);
-        contact.draining = super::Draining { stamp: None, drains: true };
+        contact.draining = super::Draining { stamp: None, until: Some(at(50_000)) };
         assert_eq!(fitness(&contact, 10_001), [Away, Drains]);
         contact.note_presence(at(10_001), &there);
         contact.draining = super::Draining::default();
