@@ -2,7 +2,7 @@
 //!
 //! 1. `handle_batch`, after each time that the process may have been stopped and before what it read is used: leases
 //!    that are over by now end, all of them where it did not run meanwhile. `runs`, before each time that anything is
-//!    forwarded.
+//!    forwarded. `note_rest`, before each time that the driver waits: a stop within a long rest would look like one.
 //! 2. `handle_event`: a peer claims, its session begins or ends, its packets wait.
 //! 3. `handle_timeout`, when `poll_timeout` says so: peers are asked again, and those that do not answer are given up.
 //!    A standby looks whether routers go on to bring it the peer's packets, as they do where they have lost the owner's
@@ -24,6 +24,10 @@ use std::time::Duration;
 /// Who is here later than it asked to be woken, or than it was last here, by more than this did not run (hawser-core,
 /// ASLEEP, beyond the second that it asks for).
 const LATE: Duration = Duration::from_millis(250);
+/// While a lease runs the driver rests no longer, though nothing is due: whoever is stopped for the rest and [`LATE`]
+/// is late, and a shorter stop may be no more than a rest. It costs a member four wake-ups a second, of however many
+/// peers, and one that owns nobody none.
+const REST: Duration = LATE;
 /// A standby that is brought the peer's packets for so long says so: by then the peer knows of a death, and has claimed
 /// another member (`pair`, SILENCE_LEAST).
 const BROUGHT: Duration = Duration::from_millis(100);
@@ -76,6 +80,8 @@ pub struct Gate {
     timers: BTreeSet<(Time, PeerId)>,
     /// When the process is here again at the latest.
     due_back: Time,
+    /// No lease lasts longer.
+    leased_until: Time,
     draining: bool,
     announced: VecDeque<Announced>,
 }
@@ -84,7 +90,8 @@ impl Gate {
     /// A member that has just started: it owns nothing before a peer claims it.
     pub fn new(me: MemberId, timing: Timing) -> Self {
         let (wards, timers, announced) = (Vec::new(), BTreeSet::new(), VecDeque::new());
-        Gate { me, timing, wards, timers, due_back: Time::NEVER, draining: false, announced }
+        let (due_back, leased_until) = (Time::NEVER, Time::ZERO);
+        Gate { me, timing, wards, timers, due_back, leased_until, draining: false, announced }
     }
 
     /// The endpoint has a new peer: nothing is known of it, and its packets wait.
@@ -124,11 +131,15 @@ impl Gate {
         self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())
     }
 
-    /// The driver is about to wait, and asks to be woken then. Where it did not run until now, that is not forgotten.
-    pub fn note_rest(&mut self, now: Time, until: Time) {
+    /// Step 1: the driver is about to wait, and would be woken at `until`. Gives when it is to be, at the latest. Where
+    /// it did not run until now, that is not forgotten.
+    #[must_use]
+    pub fn note_rest(&mut self, now: Time, until: Time) -> Time {
+        let until = if now < self.leased_until { until.min(now + REST) } else { until };
         if self.runs(now) {
             self.due_back = until;
         }
+        until
     }
 
     /// Step 1: whether the process ran since it was last here. Where it did not, nothing that it has in hand may be
@@ -283,6 +294,7 @@ impl Gate {
     /// Whatever changed of a peer: the endpoint serves it or not, it is told, and so are the routes.
     fn follow(&mut self, now: Time, peer: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         let ward = &mut self.wards[peer.0 as usize];
+        self.leased_until = self.leased_until.max(ward.ownership.forwards_until());
         endpoint.set_standing(now, peer, ward.standing(now), sink);
         if let Some(ack) = ward.ownership.poll_ack(now) {
             let mut bytes = [0; ClaimMessage::MAX_LEN];

@@ -5,7 +5,8 @@
 //!    that the owner no longer answers other members.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
-//!    A standby that is away gives its place to the next member that is there.
+//!    A standby that is away, or drains, gives its place to the next member that is there (`standby`). To one that it
+//!    prefers the peer goes back (`returning`).
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
 //! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
@@ -16,11 +17,16 @@
 //! too.
 
 mod leaving;
+mod returning;
 mod silence;
+mod standby;
+
+pub use self::standby::{Draining, Fitness, successor};
 
 use self::leaving::Leaving;
-use self::silence::{ask, is_away, silence};
-use crate::claim::{Claim, ClaimMessage, Claimant, Phase, Timing};
+use self::silence::{ask, silence};
+use self::standby::{Contact, TRAIL};
+use crate::claim::{Claim, ClaimAck, ClaimMessage, Claimant, Phase, Timing};
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Handing};
 use hawser_core::session::Reach;
@@ -62,22 +68,18 @@ pub struct Status {
     pub settled: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Contact {
-    member: Member,
-    answered_at: Option<Time>,
-}
-
 /// Two members and the decision between them, and the other members. Begins with the active one claimed; whoever drives
 /// the endpoint owns it.
 #[derive(Clone, Debug)]
 pub struct Pair {
     claimant: Claimant,
-    /// All members, in the order in which they are asked.
+    /// All members, in the order of the site's list: who stands before others is preferred.
     contacts: Vec<Contact>,
     carrier: Member,
     standby: Member,
     leaving: Option<Leaving>,
+    /// The standby was let go, and what it sent last may still come.
+    trails_until: Option<Time>,
     /// Routers bring the standby the peer's packets.
     brought: bool,
     /// The standby misses the owner: what is said next must not wait for the loss of a path.
@@ -88,16 +90,18 @@ pub struct Pair {
 impl Pair {
     /// Members of a hub, which the endpoint has as peers with the same networks: the active one, its standby, and those
     /// that are asked where these are away. `first` must be above each epoch that was ever made ([`crate::epochs`]).
-    /// None where there are fewer than two.
-    pub fn new(endpoint: &mut Endpoint, first: Epoch, members: &[Member]) -> Option<Self> {
+    /// `random` decides how long after others' this peer goes back to a member that it prefers. None where there are
+    /// fewer than two.
+    pub fn new(endpoint: &mut Endpoint, first: Epoch, members: &[Member], random: u64) -> Option<Self> {
         let [active, standby, ..] = *members else { return None };
         endpoint.pair([active.peer, standby.peer]);
         Some(Pair {
             claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
-            contacts: members.iter().map(|member| Contact { member: *member, answered_at: None }).collect(),
+            contacts: members.iter().map(|member| Contact::new(*member, random)).collect(),
             carrier: active,
             standby,
             leaving: None,
+            trails_until: None,
             brought: false,
             missed: false,
             moved: VecDeque::new(),
@@ -135,12 +139,7 @@ impl Pair {
             Event::HubSaid { peer, frame } => {
                 let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
                 if let Some((member, ClaimMessage::Ack(ack))) = said {
-                    self.claimant.handle_ack(now, member.id, ack);
-                    self.brought |= ack.brought && member == self.standby;
-                    if ack.misses && member == self.standby {
-                        self.missed = true;
-                        self.claimant.handle_missed(now);
-                    }
+                    self.on_ack(now, member, ack);
                 }
             }
             _ => {}
@@ -161,14 +160,16 @@ impl Pair {
         // Whom packets leave is known, and whether it is let go, before anything is said to it.
         self.follow_carrier(now, endpoint);
         let let_go = self.note_ebb(now, endpoint) | self.let_go(now, endpoint);
+        self.go_back(now, endpoint);
         let spoke = self.speak(now, endpoint);
         spoke || let_go || self.carrier != before
     }
 
-    /// When [`Pair::handle_round`] is due, if nothing happens before.
+    /// When [`Pair::handle_round`] is due, if nothing happens before. What waits for minutes is looked at when the
+    /// endpoint is woken, which it is each second.
     pub fn poll_timeout(&self) -> Time {
         let lets_go = self.leaving.as_ref().map_or(Time::NEVER, Leaving::poll_timeout);
-        self.claimant.poll_timeout().min(lets_go)
+        self.claimant.poll_timeout().min(lets_go).min(self.trails_until.unwrap_or(Time::NEVER))
     }
 
     /// What moved.
@@ -184,30 +185,23 @@ impl Pair {
         self.members().find(|member| member.id == id)
     }
 
-    fn on_session(&mut self, now: Time, peer: PeerId) {
-        let Some(member) = self.member_of(peer) else { return };
-        self.claimant.handle_session(now, member.id);
-    }
-
-    /// The standby is away, and another member is there. Not while the old owner is still needed. Where the owner
-    /// answers, one claim that was lost is no reason yet.
-    fn replace_standby(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let pressed = self.claimant.is_pressed(now);
-        let is_away = |member: &Member| is_away(now, &endpoint.presence(member.peer), pressed);
-        if self.leaving.is_some() || !is_away(&self.standby) {
-            return;
-        }
-        let is_next = |member: &Member| ![self.carrier, self.standby].contains(member) && !is_away(member);
-        let Some(next) = self.members().find(is_next) else { return };
-        if self.claimant.replace_standby(next.id) {
-            endpoint.pair([self.carrier.peer, next.peer]);
-            self.standby = next;
+    fn on_ack(&mut self, now: Time, member: Member, ack: ClaimAck) {
+        let place = self.place_of(member);
+        self.contacts[place].draining.hear(now, ack);
+        self.claimant.handle_ack(now, member.id, ack);
+        if member == self.standby {
+            self.brought |= ack.brought;
+            if ack.misses {
+                self.missed = true;
+                self.claimant.handle_missed(now);
+            }
         }
     }
 
     fn follow_presence(&mut self, now: Time, endpoint: &Endpoint) {
         for contact in &mut self.contacts {
             let (id, presence) = (contact.member.id, endpoint.presence(contact.member.peer));
+            contact.note_presence(now, &presence);
             // Who sends and does not hear is of no use: an acknowledgement alone shows that it does.
             if presence.answered_at > contact.answered_at {
                 contact.answered_at = presence.answered_at;
@@ -268,6 +262,7 @@ impl Pair {
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.standby = old;
+            self.note_left(now, old);
             // Where another one took its place: the claimant knows the same two.
             self.claimant.replace_standby(old.id);
             self.leaving = planned.then(|| Leaving::begin(now, old));
@@ -291,7 +286,11 @@ impl Pair {
             return false;
         }
         self.claimant.let_go();
-        self.leaving.take().is_some()
+        let let_go = self.leaving.take().is_some();
+        if let_go {
+            self.trails_until = Some(now + TRAIL);
+        }
+        let_go
     }
 }
 

@@ -89,8 +89,8 @@ pub struct Recipe {
     pub terms: Vec<(LinkGroup, Terms)>,
     /// It is a member of a hub, or has one.
     pub in_hub: bool,
-    /// The other member of its peer's hub, with the same prefixes: its key, and where it listens.
-    pub twin: Option<(PublicKey, SocketAddr)>,
+    /// The other members of its peer's hub, with the same prefixes: their keys, and where they listen.
+    pub twins: Vec<(PublicKey, SocketAddr)>,
 }
 
 impl Recipe {
@@ -109,7 +109,7 @@ impl Recipe {
             tuning: Tuning::default(),
             terms: Vec::new(),
             in_hub: false,
-            twin: None,
+            twins: Vec::new(),
         }
     }
 
@@ -124,9 +124,13 @@ impl Recipe {
         }
     }
 
-    fn twin_config(&self) -> Option<PeerConfig> {
-        let config = |(key, endpoint)| PeerConfig { public_key: key, endpoints: vec![endpoint], ..self.peer_config() };
-        self.twin.map(config)
+    fn twin_configs(&self) -> impl Iterator<Item = PeerConfig> {
+        let config = move |&(key, endpoint): &(PublicKey, SocketAddr)| PeerConfig {
+            public_key: key,
+            endpoints: vec![endpoint],
+            ..self.peer_config()
+        };
+        self.twins.iter().map(config)
     }
 
     fn make(&self, rng: &mut Seeded) -> Endpoint {
@@ -136,7 +140,7 @@ impl Recipe {
             identity: self.identity.clone(),
             offer: if self.in_hub { offer.speaking(Version::OURS_IN_HUB) } else { offer },
             settings: Settings { congestion: self.congestion, max_link_mtu: 1500, tuning: self.tuning },
-            peers: std::iter::once(self.peer_config()).chain(self.twin_config()).collect(),
+            peers: std::iter::once(self.peer_config()).chain(self.twin_configs()).collect(),
         };
         let mut endpoint = Endpoint::new(config, Box::new(rng.fork()));
         endpoint.set_rules(Time::ZERO, self.rules.clone());

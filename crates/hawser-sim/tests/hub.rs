@@ -173,9 +173,14 @@ fn what_came_by_both_links_while_it_was_held_is_forwarded_once() {
 /// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often,
 /// until then.
 fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
+    hub_of(2, from, every, until)
+}
+
+/// The same with this many members.
+fn hub_of(members: usize, from: usize, every: f64, until: f64) -> (hub::World, HostId) {
     let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
     let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
-    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let mut world = hub::World::with_members(members, hub::Setup { seed: 5, links });
     let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
     world.add_host(to, ends[to], Echo::default());
     let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));
@@ -197,6 +202,66 @@ fn moves_at_will_there_and_back_lose_nothing() {
     assert!(longest < Duration::from_millis(60), "{longest:?}");
 }
 
+/// Which two drain, and when: the first member owns, the second stands by, the third is a spare one.
+#[test]
+fn two_members_that_drain_leave_the_peer_to_the_third_and_nothing_is_lost() {
+    for drains in [[(12.0, 1), (15.0, 0)], [(12.0, 0), (15.0, 1)], [(12.0, 0), (12.0, 1)], [(12.0, 1), (12.001, 0)]] {
+        let (mut world, ping) = hub_of(3, LOCAL, 0.01, 21.0);
+        drains.iter().for_each(|(at, member)| world.at(second(*at), hub::Act::Drain(*member)));
+        world.run_until(second(22.0));
+        let (last, planned) = (world.moved.last(), world.moved.iter().all(|(_, moved)| moved.planned));
+        let (at, moved) = last.unwrap_or_else(|| panic!("{drains:?}: nobody moves"));
+        assert_eq!((moved.to.peer, planned), (PeerId(2), true), "{drains:?}: {:?}", world.moved);
+        // A member that is told to end waits for so long (hawser-portal, DRAIN_MOST).
+        assert!(*at < second(drains[1].0 + 5.0), "{drains:?}: {:?}", world.moved);
+        assert_eq!(world.host::<Ping>(ping).lost(second(21.0)), 0, "{drains:?}");
+    }
+}
+
+/// The peer's own part of the time over which a member's peers come back is 5 ms here.
+#[test]
+fn a_peer_goes_back_to_its_first_member_once_that_was_there_for_five_minutes_and_loses_nothing() {
+    for members in [2, 3] {
+        let (mut world, ping) = hub_of(members, LOCAL, 1.0, 400.0);
+        for (at, act) in [(20.0, hub::Act::Kill(0)), (30.0, hub::Act::Start(0))] {
+            world.at(second(at), act);
+        }
+        let standby = |world: &hub::World| world.pair.status().standby.peer;
+        world.run_until(second(29.0));
+        assert_eq!(standby(&world), PeerId(if members == 3 { 2 } else { 0 }), "the first is away");
+        world.run_until(second(90.0));
+        assert_eq!((standby(&world), world.moved.len()), (PeerId(0), 1), "it stands by again");
+        world.run_until(second(330.0));
+        assert_eq!(world.moved.len(), 1, "{:?}", world.moved);
+        world.run_until(second(401.0));
+        let [(_, away), (at, back)] = world.moved[..] else { panic!("{:?}", world.moved) };
+        assert_eq!((away.planned, back.planned, back.to.peer), (false, true, PeerId(0)));
+        assert!(at < second(390.0), "{:?}", world.moved);
+        assert_eq!(standby(&world), PeerId(1));
+        let trips = &world.host::<Ping>(ping).round_trips;
+        assert!(trips.iter().skip(60).all(Option::is_some), "{members} members: {trips:?}");
+    }
+}
+
+#[test]
+fn a_member_that_fails_again_and_again_gets_the_peer_back_ever_later_and_not_before_it_stays() {
+    let (mut world, _) = hub(LOCAL, 1.0, 1300.0);
+    // When the first member dies, to start ten seconds later, and how many moves there were at a later time.
+    let lives = [(20.0, 200.0, 1), (200.0, 505.0, 1), (600.0, 1195.0, 3)];
+    for (dies, _, _) in lives {
+        world.at(second(dies), hub::Act::Kill(0));
+        world.at(second(dies + 10.0), hub::Act::Start(0));
+    }
+    for (dies, until, moves) in lives {
+        world.run_until(second(until));
+        assert_eq!(world.moved.len(), moves, "it died at {dies} s: {:?}", world.moved);
+    }
+    world.run_until(second(1301.0));
+    let moved: Vec<_> = world.moved.iter().map(|(_, moved)| (moved.to.peer, moved.planned)).collect();
+    let [first, other] = [0, 1].map(PeerId);
+    assert_eq!(moved, [(other, false), (first, true), (other, false), (first, true)]);
+}
+
 #[test]
 fn a_new_owner_that_stops_soon_after_a_planned_move_is_left_for_the_old_one_as_soon_as_any() {
     for later in [0.1, 0.3, 0.6, 0.9, 1.2, 2.5] {
@@ -209,6 +274,24 @@ fn a_new_owner_that_stops_soon_after_a_planned_move_is_left_for_the_old_one_as_s
         assert_eq!(planned, [true, false], "{later} s");
         let gap = world.host::<Ping>(ping).longest_gap(second(2.0), second(10.0));
         assert!(gap < Duration::from_secs_f64(GAP / 1e3), "{later} s: {gap:?}");
+    }
+}
+
+/// Little is due at a member of one peer that pings once a second: a stop of a second may end before anything is. It
+/// begins just before a ping, which the peer still sends there.
+#[test]
+fn a_quiet_member_that_is_stopped_for_a_second_forwards_nothing_of_what_waited_for_it() {
+    for stopped in [4.92, 4.95, 4.99] {
+        let (mut world, _) = hub(LOCAL, 1.0, 9.0);
+        for (at, act) in [(stopped, hub::Act::Freeze(0)), (stopped + 1.0, hub::Act::Thaw(0))] {
+            world.at(second(at), act);
+        }
+        world.run_until(second(stopped));
+        let before = (world.lapses(0), world.drops(0).of(DropReason::NotOwner));
+        assert_eq!((before, world.moved.len()), ((0, 0), 0), "{stopped} s");
+        world.run_until(second(9.5));
+        assert_eq!((world.moved.len(), world.lapses(0)), (1, 1), "{stopped} s: it noticed");
+        assert!(world.drops(0).of(DropReason::NotOwner) > 0, "{stopped} s: the ping of 5 s waited for it");
     }
 }
 

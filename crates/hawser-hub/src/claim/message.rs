@@ -7,6 +7,8 @@
 //!            | 0x02 | flags 1 | epoch 8 | role 1 | stamp 8 |    flags: 1 the member drains, 2 it is brought the
 //!            +------+---------+---------+--------+---------+    peer's packets, 4 it misses the owner; epoch 0: none
 //! ```
+//!
+//! Other flags are written as zero, and ignored: a later release may define them.
 
 use crate::units::{Epoch, MemberId, Stamp};
 use hawser_core::units::Time;
@@ -86,7 +88,7 @@ impl ClaimMessage {
     /// Reads one message, which must be all of `bytes`.
     ///
     /// # Errors
-    /// [`WireError`] for anything that `encode` does not write: each message has one form.
+    /// [`WireError`] for anything that `encode` does not write, but for unknown flags: each message has one form.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut from = Reader::new(bytes);
         let message = match from.u8()? {
@@ -123,7 +125,7 @@ impl ClaimFrame {
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let has_echo = flags(from, HAS_ECHO)? != 0;
+        let has_echo = from.u8()? & HAS_ECHO != 0;
         let epoch = epoch(from)?.ok_or(WireError::OutOfRange)?;
         let owner = MemberId(from.u64()?);
         let echo = match (has_echo, from.u64()?) {
@@ -152,7 +154,7 @@ impl ClaimAck {
     }
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let flags = flags(from, DRAINING | BROUGHT | MISSES)?;
+        let flags = from.u8()?;
         let epoch = epoch(from)?;
         let role = match from.u8()? {
             0 => Role::None,
@@ -168,11 +170,6 @@ impl ClaimAck {
         let [draining, brought, misses] = [DRAINING, BROUGHT, MISSES].map(|flag| flags & flag != 0);
         Ok(ClaimAck { epoch, role, draining, brought, misses, stamp: Stamp(Time::from_nanos(from.u64()?)) })
     }
-}
-
-/// Flags, of which only those that are defined may be set.
-fn flags(from: &mut Reader<'_>, defined: u8) -> Result<u8, WireError> {
-    Some(from.u8()?).filter(|flags| flags & !defined == 0).ok_or(WireError::Reserved)
 }
 
 /// An epoch, or zero for none.

@@ -35,8 +35,8 @@ pub enum Phase {
 ///   +---------- CLAIMING <---------+     +-----------------> MOVING (e+1, other)
 ///   |           ^  | ^             |     |                      |  |
 ///   |   silent: |  | | restarted,  |     |  CLAIM_ACK(e+1,      |  | silent:
-///   |    (e+1,  +--+ | lapsed      |     |  owner)              |  | (e+2, old)
-///   |    other)      |             |     |                      |  v
+///   |    (e+1,  +--+ | lapsed      |     |  owner)              |  | (e+2, old),
+///   |    other)      |             |     |                      |  v or both gone
 ///   +--------------> SETTLED ------+-----+ <--------------------+  CLAIMING
 ///                       silent: (e+1, other)
 /// ```
@@ -212,6 +212,14 @@ impl Claimant {
             (self.other_answers, self.counts_anew) = (false, false);
         }
         free
+    }
+
+    /// Neither the old owner of a planned move nor the new one is there: the claim is one like any other, and the old
+    /// one's place may be another's.
+    pub fn handle_both_gone(&mut self) {
+        if self.phase == Phase::Moving {
+            (self.phase, self.left) = (Phase::Claiming, None);
+        }
     }
 
     /// Time passed.

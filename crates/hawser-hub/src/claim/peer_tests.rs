@@ -386,6 +386,23 @@ fn a_planned_move_that_is_not_answered_goes_back() {
 }
 
 #[test]
+fn a_planned_move_between_two_that_are_gone_is_a_claim_like_any_other_which_a_third_may_take() {
+    const C: MemberId = MemberId(3);
+    let mut peer = settled();
+    peer.handle_both_gone();
+    assert_eq!(peer, settled(), "nobody moves");
+    assert!(peer.handle_move(ms(1000)));
+    assert_eq!(sent(&mut peer, 1000), [(B, claim(6, B)), (A, claim(5, A))]);
+    assert!(!peer.replace_standby(C), "the old owner is still needed");
+    peer.handle_both_gone();
+    assert_eq!((peer.claim(), peer.phase(), peer.carrier()), (claim(6, B), Phase::Claiming, B));
+    assert!(peer.replace_standby(C));
+    assert_eq!(sent(&mut peer, 1400), [(B, claim(6, B)), (C, claim(6, B))]);
+    peer.handle_ack(ms(1420), C, ack(6, Role::Standby, 1));
+    assert_eq!((peer.claim(), peer.phase(), peer.carrier()), (claim(7, C), Phase::Claiming, C));
+}
+
+#[test]
 fn nobody_moves_to_who_drains_too_or_is_not_heard() {
     let mut both_drain = settled();
     both_drain.handle_ack(ms(1000), B, draining(5, Role::Standby));

@@ -44,8 +44,11 @@ fn a_lease_ends_before_the_batch_that_comes_after_it() {
     claim(&mut gate, &mut endpoint, 100, 5, ME, Some(90));
     assert_eq!((gate.role(ms(100), PEER), announced(&mut gate)), (Role::Owner, vec![(Announcement::Owner, Some(5))]));
     assert_eq!(gate.poll_timeout(), ms(4090), "a lease after the stamp");
-    gate.note_rest(ms(100), ms(4090));
-    gate.handle_batch(ms(4090), &mut endpoint, &mut Nobody);
+    let mut now = ms(100);
+    while now < ms(4090) {
+        now = gate.note_rest(now, ms(4090));
+        assert!(gate.handle_batch(now, &mut endpoint, &mut Nobody), "{now:?}");
+    }
     assert_eq!((gate.role(ms(4090), PEER), announced(&mut gate)), (Role::Lapsed, vec![]), "routes stay while it asks");
     gate.handle_event(ms(4100), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
     gate.handle_timeout(ms(8100), &mut endpoint, &mut Nobody);
@@ -57,7 +60,7 @@ fn who_did_not_run_when_it_was_due_owns_nothing_until_it_is_claimed_again() {
     for (woken, role) in [(1250, Role::Owner), (1251, Role::Lapsed)] {
         let (mut gate, mut endpoint) = member();
         claim(&mut gate, &mut endpoint, 900, 5, ME, Some(890));
-        gate.note_rest(ms(900), ms(1000));
+        assert_eq!(gate.note_rest(ms(900), ms(1000)), ms(1000));
         let ran = gate.handle_batch(ms(woken), &mut endpoint, &mut Nobody);
         assert_eq!((ran, gate.role(ms(woken), PEER)), (role == Role::Owner, role), "woken at {woken} ms, due at 1 s");
         claim(&mut gate, &mut endpoint, woken + 10, 5, ME, Some(woken + 5));
@@ -73,9 +76,34 @@ fn who_stood_still_with_packets_in_hand_forwards_none_of_them() {
     let steps = [(1010, true), (1260, true), (1511, false), (1512, false)];
     assert_eq!(steps.map(|(at, _)| gate.runs(ms(at))), steps.map(|(_, runs)| runs), "250 ms from one to the next");
     assert_eq!(gate.role(ms(1511), PEER), Role::Owner, "it does not know yet");
-    gate.note_rest(ms(1512), ms(2000));
+    assert_eq!(gate.note_rest(ms(1512), ms(2000)), ms(1762));
     assert!(!gate.handle_batch(ms(1513), &mut endpoint, &mut Nobody), "a rest makes nobody forget it");
     assert_eq!((gate.role(ms(1513), PEER), gate.runs(ms(1514))), (Role::Lapsed, true));
+}
+
+/// Nothing is due for 1.2 s, and the process is stopped as soon as it rests.
+#[test]
+fn a_stop_that_ends_before_anything_is_due_is_noticed_while_a_lease_runs() {
+    for (stopped, role) in [(500, Role::Owner), (501, Role::Lapsed), (1000, Role::Lapsed)] {
+        let (mut gate, mut endpoint) = member();
+        claim(&mut gate, &mut endpoint, 900, 5, ME, Some(890));
+        assert_eq!(gate.note_rest(ms(900), ms(2100)), ms(1150), "it is woken before");
+        let let_go = ms(900 + stopped);
+        let ran = gate.handle_batch(let_go, &mut endpoint, &mut Nobody);
+        assert_eq!((ran, gate.role(let_go, PEER)), (role == Role::Owner, role), "stopped for {stopped} ms");
+    }
+}
+
+#[test]
+fn who_owns_nobody_rests_until_something_is_due() {
+    let (mut gate, mut endpoint) = member();
+    assert_eq!(gate.note_rest(ms(0), Time::NEVER), Time::NEVER);
+    claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
+    assert_eq!(gate.note_rest(ms(100), ms(9000)), ms(9000), "it stands by");
+    claim(&mut gate, &mut endpoint, 200, 6, ME, Some(190));
+    assert_eq!(gate.note_rest(ms(200), ms(9000)), ms(450), "it owns");
+    assert_eq!(gate.note_rest(ms(200), ms(300)), ms(300));
+    assert_eq!(gate.note_rest(ms(4190), ms(9000)), ms(9000), "its lease is over");
 }
 
 #[test]

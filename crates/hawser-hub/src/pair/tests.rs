@@ -23,7 +23,7 @@ fn answer(pair: &mut Pair, member: Member, role: Role) {
 /// `A` owns, `B` is its standby, and both have said so.
 fn settled() -> (Pair, Endpoint) {
     let mut endpoint = endpoint(3);
-    let mut pair = Pair::new(&mut endpoint, Epoch::FIRST, &[A, B, C]).expect("three are enough");
+    let mut pair = Pair::new(&mut endpoint, Epoch::FIRST, &[A, B, C], 0).expect("three are enough");
     pair.handle_round(ms(0), &mut endpoint);
     answer(&mut pair, A, Role::Owner);
     answer(&mut pair, B, Role::Standby);

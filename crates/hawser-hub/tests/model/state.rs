@@ -1,6 +1,7 @@
 //! A state of the model, and what happens to it.
 
 use super::envelope::{Envelope, Packed};
+use super::places::Places;
 use super::{Action, Broken, Hub};
 use hawser_core::units::Time;
 use hawser_hub::claim::{ClaimFrame, ClaimMessage, Claimant, Forwarding, Ownership, Phase, Timing, Verdict};
@@ -21,9 +22,12 @@ const TIMING: Timing = Timing {
     lease: Duration::from_secs(LEASE as u64),
     late: Duration::from_secs(1000),
 };
-const IDS: [MemberId; 2] = [MemberId(0), MemberId(1)];
+/// How many members there are at most.
+pub const MOST: usize = 3;
+/// By their places in the peer's list.
+pub const IDS: [MemberId; MOST] = [MemberId(0), MemberId(1), MemberId(2)];
 /// Whose clock it is.
-const PEER: usize = 2;
+const PEER: usize = MOST;
 
 /// What `who`'s clock shows at a tick: each has its own zero.
 pub fn clock(who: usize, tick: u8) -> Time {
@@ -36,7 +40,7 @@ pub struct Machine {
     ownership: Ownership,
     /// How many times it restarted.
     pub start: u8,
-    draining: bool,
+    pub draining: bool,
     /// The life of the peer with which it has a session.
     life: Option<u8>,
     /// Not stopped.
@@ -53,9 +57,11 @@ pub struct State {
     pub now: u8,
     pub peer: Claimant,
     life: u8,
-    pub members: [Machine; 2],
+    pub members: Vec<Machine>,
     /// The start of each member with which the peer has a session.
-    sessions: [Option<u8>; 2],
+    sessions: [Option<u8>; MOST],
+    /// As they are at the start where no member is spare.
+    pub places: Places,
     /// All that was ever sent, in order.
     pub network: Vec<Packed>,
     pub faults: u8,
@@ -87,19 +93,36 @@ impl State {
             now: 0,
             peer: Claimant::new(Epoch::FIRST, IDS[0], IDS[1], TIMING),
             life: 0,
-            members: [Machine::new(0, 0), Machine::new(1, 0)],
-            sessions: [Some(0); 2],
+            members: (0..hub.members).map(|at| Machine::new(at, 0)).collect(),
+            sessions: [Some(0); MOST],
+            places: Places::new(0, 1),
             network: Vec::new(),
             faults: hub.faults,
             extras: hub.extras,
             owners: BTreeMap::new(),
             said_at: BTreeMap::new(),
         };
-        for at in 0..2 {
-            state.members[at].life = Some(0);
+        for machine in &mut state.members {
+            machine.life = Some(0);
         }
         state.speak();
         state
+    }
+
+    /// And has said what there was to say: the first member owns, the second stands by.
+    pub fn settled(hub: &Hub) -> Self {
+        let mut state = State::new(hub);
+        state.deliver_all(hub);
+        state
+    }
+
+    /// All that is under way comes, each message once, and what is said for that.
+    pub fn deliver_all(&mut self, hub: &Hub) {
+        while let Some(first) = self.network.pop() {
+            if self.can_open(first) {
+                self.happen(hub, Action::Deliver(first));
+            }
+        }
     }
 
     /// How far the peer is.
@@ -114,7 +137,7 @@ impl State {
 
     /// The members that forward, and under which epoch. Who is stopped does nothing.
     pub fn forwarding(&self) -> impl Iterator<Item = (usize, Epoch)> {
-        (0..2).filter(|at| self.members[*at].running).filter_map(|at| match self.forwarding_of(at) {
+        (0..self.members.len()).filter(|at| self.members[*at].running).filter_map(|at| match self.forwarding_of(at) {
             Forwarding::Forward(epoch) => Some((at, epoch)),
             Forwarding::Hold | Forwarding::Drop => None,
         })
@@ -123,6 +146,11 @@ impl State {
     /// Whether the peer has a session with the present start of a member.
     pub fn has_session(&self, at: usize) -> bool {
         self.sessions[at] == Some(self.members[at].start)
+    }
+
+    /// Whether it has one with any start of it.
+    pub fn has_any_session(&self, at: usize) -> bool {
+        self.sessions[at].is_some()
     }
 
     /// Whether whom it goes to runs, and has its keys. A member keeps an old session's until it restarts.
@@ -145,6 +173,7 @@ impl State {
             Action::Handshake(at) => {
                 self.sessions[at] = Some(self.members[at].start);
                 self.members[at].life = Some(self.life);
+                self.places.begin_anew(at);
                 self.peer.handle_session(clock(PEER, self.now), IDS[at]);
             }
             Action::Restart(at) => {
@@ -156,7 +185,10 @@ impl State {
                 self.members[at].running = false;
             }
             Action::LetGo(at) => self.members[at].running = true,
-            Action::EndMove => self.peer.let_go(),
+            Action::EndMove => {
+                self.places.leaving = false;
+                self.peer.let_go();
+            }
             Action::RestartPeer { active } => self.restart_peer(hub, active),
             Action::Hearsay { to } => self.hearsay(to),
             Action::Traffic(at) => {
@@ -169,6 +201,19 @@ impl State {
                 machine.draining = !machine.draining;
                 machine.ownership.handle_drain(machine.draining);
             }
+            Action::Miss(at) => {
+                self.extras -= 1;
+                self.places.away[at] = true;
+            }
+            Action::GoBack => {
+                self.extras -= 1;
+                if !self.places.leaving {
+                    self.peer.handle_move(clock(PEER, self.now));
+                }
+            }
+        }
+        if hub.has_spare() {
+            self.follow(hub, clock(PEER, self.now));
         }
         self.speak();
         for (at, epoch) in self.forwarding().collect::<Vec<_>>() {
@@ -179,7 +224,7 @@ impl State {
     fn tick(&mut self) {
         self.now += 1;
         self.peer.handle_timeout(clock(PEER, self.now));
-        for at in 0..2 {
+        for at in 0..self.members.len() {
             if self.members[at].running {
                 let Machine { ownership, heard, .. } = &mut self.members[at];
                 ownership.handle_timeout(clock(at, self.now));
@@ -192,7 +237,13 @@ impl State {
     fn deliver(&mut self, hub: &Hub, envelope: Envelope) {
         let at = envelope.member;
         match envelope.message {
-            ClaimMessage::Ack(ack) => self.peer.handle_ack(clock(PEER, self.now), IDS[at], ack),
+            ClaimMessage::Ack(ack) => {
+                let now = clock(PEER, self.now);
+                if hub.has_spare() {
+                    self.places.hear(now, at, ack);
+                }
+                self.peer.handle_ack(now, IDS[at], ack);
+            }
             ClaimMessage::Claim(frame) => {
                 let now = clock(at, self.now);
                 let echo = if hub.broken == Some(Broken::LeaseFromArrival) { Some(Stamp(now)) } else { frame.echo };
@@ -211,9 +262,13 @@ impl State {
         self.faults -= 1;
         let reserved = self.peer.claim().epoch.next().expect("few epochs");
         let first = if hub.broken == Some(Broken::PeerForgets) { Epoch::FIRST } else { reserved };
-        self.peer = Claimant::new(first, IDS[active], IDS[1 - active], TIMING);
+        let standby = (active + 1) % hub.members;
+        self.peer = Claimant::new(first, IDS[active], IDS[standby], TIMING);
+        if hub.has_spare() {
+            self.places = Places::new(active, standby);
+        }
         self.life += 1;
-        self.sessions = [None; 2];
+        self.sessions = [None; MOST];
     }
 
     fn hearsay(&mut self, to: usize) {
@@ -236,7 +291,7 @@ impl State {
                 self.send(Envelope { member, start, life: self.life, message: ClaimMessage::Claim(frame) });
             }
         }
-        for member in 0..2 {
+        for member in 0..self.members.len() {
             let machine = &mut self.members[member];
             let ack = machine.running.then(|| machine.ownership.poll_ack(clock(member, self.now))).flatten();
             if let Some((ack, life)) = ack.zip(machine.life) {

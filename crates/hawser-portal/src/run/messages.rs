@@ -115,6 +115,8 @@ pub struct Hubs {
     pub joined: Vec<Vec<Member>>,
     /// Its own name, where it is a member itself.
     pub member: Option<MemberId>,
+    /// Decides how long after others this portal goes back to a member that it prefers (`hawser_hub::pair`).
+    pub random: u64,
 }
 
 /// Whom a member of a hub asks to go. Plain data.

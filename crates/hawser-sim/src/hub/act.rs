@@ -48,7 +48,7 @@ impl World {
             Act::Move => drop(self.pair.handle_move(self.peer.clock.show(now))),
         }
         self.settle();
-        (0..2).for_each(|member| self.flush(member));
+        (0..self.members.len()).for_each(|member| self.flush(member));
         if let Act::Close(member) = act {
             self.act(Act::Kill(member));
         }

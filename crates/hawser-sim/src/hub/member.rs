@@ -150,7 +150,9 @@ impl Member {
             return;
         }
         let shown = self.batch(now, inbox);
-        self.portal.endpoint.handle_timeout(shown, inbox);
+        if self.portal.deadline(now).is_some_and(|at| at <= now) {
+            self.portal.endpoint.handle_timeout(shown, inbox);
+        }
         self.after(now, inbox);
     }
 
@@ -168,8 +170,8 @@ impl Member {
         let core = self.portal.deadline(now).unwrap_or(Time::NEVER);
         let gate = self.gate.poll_timeout();
         let until = core.min(if gate == Time::NEVER { gate } else { self.portal.clock.when(gate) });
-        self.gate.note_rest(self.portal.clock.show(now), self.portal.clock.show(until));
-        Some(until)
+        let until = self.gate.note_rest(self.portal.clock.show(now), self.portal.clock.show(until));
+        Some(self.portal.clock.when(until))
     }
 
     /// The next batch to send.

@@ -1,4 +1,4 @@
-//! A peer with two links, two members of its hub, a router before them and a server beyond, in virtual time.
+//! A peer with two links, two members of its hub or more, a router before them and a server beyond, in virtual time.
 //!
 //! ```text
 //!                                 +-- member 0 --+
@@ -79,7 +79,7 @@ struct Line {
     up: Pipe,
     down: Pipe,
     /// By member: the delay beyond, and which ways have holes (up, down).
-    beyond: [(Duration, [bool; 2]); 2],
+    beyond: Vec<(Duration, [bool; 2])>,
 }
 
 /// What this world is made of. A plain value.
@@ -87,7 +87,7 @@ struct Line {
 pub struct Setup {
     /// Decides all that is random.
     pub seed: u64,
-    /// The peer's links, with the delay beyond each to either member.
+    /// The peer's links, with the delay beyond each to either member; others are as far away as the second.
     pub links: Vec<(LinkSpec, [Duration; 2])>,
 }
 
@@ -95,7 +95,7 @@ pub struct Setup {
 pub struct World {
     /// The present.
     pub now: Time,
-    /// The peer, and its hold on the two members.
+    /// The peer, and its hold on the members.
     pub peer: Portal,
     /// See `peer`.
     pub pair: Pair,
@@ -105,7 +105,7 @@ pub struct World {
     pub to_standby: u64,
     /// Packets of the server's for the peer that no member announced.
     pub unrouted: u64,
-    members: [Member; 2],
+    members: Vec<Member>,
     lines: Vec<Line>,
     router: Router,
     hosts: Hosts,
@@ -113,9 +113,9 @@ pub struct World {
     inbox: Inbox,
     events: EventQueue<Happening>,
     /// When the members, and the peer or its pair, want to be woken: as they said when something last happened to them.
-    members_due: [Option<Time>; 2],
+    members_due: Vec<Option<Time>>,
     peer_due: Option<Time>,
-    mtus: [u16; 2],
+    mtus: Vec<u16>,
     /// Which member owned in an epoch.
     owners: BTreeMap<Epoch, usize>,
     seed: u64,
@@ -144,38 +144,44 @@ fn link(id: usize, opens: bool) -> Link {
 }
 
 impl World {
-    /// Nothing was sent yet.
+    /// Nothing was sent yet; there are two members.
     pub fn new(setup: Setup) -> Self {
+        World::with_members(2, setup)
+    }
+
+    /// The same with this many, two at least.
+    pub fn with_members(count: usize, setup: Setup) -> Self {
         let Setup { seed, links } = setup;
         let mut rng = Seeded::new(seed);
-        let keys = [2, 3].map(|number| Identity::new([number; 32]));
-        let ids = [0, 1].map(|member: usize| MemberId::of(&keys[member].public()));
+        let keys: Vec<Identity> = (0..count).map(|member| Identity::new([2 + member as u8; 32])).collect();
+        let ids: Vec<MemberId> = keys.iter().map(|key| MemberId::of(&key.public())).collect();
         let mut clock = || Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm: 0 };
-        let clocks = [clock(), clock(), clock()];
-        let members = [0, 1].map(|member: usize| {
+        let (clocks, own): (Vec<Clock>, Clock) = ((0..count).map(|_| clock()).collect(), clock());
+        let member = |member: usize| {
             let recipe = Recipe { identity: keys[member].clone(), in_hub: true, ..Recipe::of(REMOTE, Kind::Bbr) };
             let mut portal = Portal::new(recipe, clocks[member], rng.fork());
             portal.add_link(Time::ZERO, link(0, false));
             Member::new(portal, ids[member])
-        });
+        };
+        let members: Vec<Member> = (0..count).map(member).collect();
         let recipe = Recipe {
             peer: keys[0].public(),
             endpoints: vec![listening(0)],
-            twin: Some((keys[1].public(), listening(1))),
+            twins: (1..count).map(|member| (keys[member].public(), listening(member))).collect(),
             in_hub: true,
             ..Recipe::of(LOCAL, Kind::Bbr)
         };
-        let mut peer = Portal::new(recipe, clocks[2], rng.fork());
-        let [active, standby] = [0, 1].map(|at: usize| pair::Member { id: ids[at], peer: PeerId(at as u32) });
-        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, &[active, standby]).expect("two members");
+        let mut peer = Portal::new(recipe, own, rng.fork());
+        let list: Vec<_> = (0..count).map(|at| pair::Member { id: ids[at], peer: PeerId(at as u32) }).collect();
+        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, &list, seed).expect("two members");
         let lines = links.iter().map(|(spec, delays)| Line {
             up: Pipe::new(spec.up.clone(), rng.fork()),
             down: Pipe::new(spec.down.clone(), rng.fork()),
-            beyond: delays.map(|delay| (delay, [false; 2])),
+            beyond: (0..count).map(|member| (delays[member.min(1)], [false; 2])).collect(),
         });
         let lines: Vec<Line> = lines.collect();
         (0..lines.len()).for_each(|at| peer.add_link(Time::ZERO, link(at, true)));
-        let router = Router::new(rng.fork());
+        let router = Router::new(count, rng.fork());
         let mut world = World {
             now: Time::ZERO,
             peer,
@@ -190,9 +196,9 @@ impl World {
             wire: Wire::new(MTU),
             inbox: Inbox::default(),
             events: EventQueue::default(),
-            members_due: [None; 2],
+            members_due: vec![None; count],
             peer_due: None,
-            mtus: [TUN_MTU; 2],
+            mtus: vec![TUN_MTU; count],
             owners: BTreeMap::new(),
             seed,
         };
@@ -240,7 +246,7 @@ impl World {
         let mut spins = 0;
         // Who holds the world may have changed the peer meanwhile.
         self.settle();
-        (0..2).for_each(|member| self.flush(member));
+        (0..self.members.len()).for_each(|member| self.flush(member));
         while let Some(at) = self.next_at().filter(|at| *at <= end) {
             spins = if at > self.now { 0 } else { spins + 1 };
             assert!(spins < SPIN, "seed {}: time stands still at {:?}", self.seed, self.now);
@@ -256,13 +262,13 @@ impl World {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let members = self.members_due.into_iter().flatten();
+        let members = self.members_due.iter().copied().flatten();
         self.events.next_at().into_iter().chain(members).chain(self.peer_due).chain(self.hosts.deadline()).min()
     }
 
     fn wake(&mut self) {
         let now = self.now;
-        for member in 0..2 {
+        for member in 0..self.members.len() {
             if self.members_due[member].is_some_and(|at| at <= now) {
                 self.members[member].wake(now, &mut self.inbox);
                 self.flush(member);
@@ -284,7 +290,7 @@ impl World {
                 let pipe = if up { &mut self.lines[link].up } else { &mut self.lines[link].down };
                 let departure = pipe.depart(self.now, due);
                 for (at, datagram) in departure.arrivals.into_iter().flatten() {
-                    let member = usize::from((if up { datagram.to } else { datagram.from }) == listening(1));
+                    let member = self.member_at(if up { datagram.to } else { datagram.from });
                     let (delay, holes) = self.lines[link].beyond[member];
                     if !holes[usize::from(!up)] {
                         self.events.push(at + delay, Happening::Arrive { link, up, datagram });
@@ -293,7 +299,7 @@ impl World {
                 self.departs(link, up, departure.next);
             }
             Happening::Arrive { up: true, datagram, .. } => {
-                let member = usize::from(datagram.to == listening(1));
+                let member = self.member_at(datagram.to);
                 self.members[member].receive(self.now, LinkId(0), datagram, &mut self.inbox);
                 self.flush(member);
             }
@@ -327,7 +333,7 @@ impl World {
             while let Some(event) = self.peer.endpoint.poll_event() {
                 if let Event::PeerMtu { peer, mtu } = event {
                     self.mtus[peer.0 as usize] = mtu;
-                    self.peer.mtu = self.mtus[0].min(self.mtus[1]);
+                    self.peer.mtu = self.mtus.iter().copied().min().unwrap_or(TUN_MTU);
                 }
                 self.pair.handle_event(shown, &event);
             }
@@ -395,6 +401,10 @@ impl World {
         for (packet, partial) in inbox.packets {
             self.hosts.receive(LOCAL, self.now, &packet, partial);
         }
+    }
+
+    fn member_at(&self, address: SocketAddr) -> usize {
+        (0..self.members.len()).find(|member| listening(*member) == address).expect("members alone listen")
     }
 
     fn departs(&mut self, link: usize, up: bool, due: Option<Due>) {

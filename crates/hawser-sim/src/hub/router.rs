@@ -28,20 +28,20 @@ pub struct Heard {
 /// Nobody has announced anything at first; the world owns it.
 #[derive(Debug)]
 pub struct Router {
-    routes: [(Announcement, Option<Epoch>); 2],
+    routes: Vec<(Announcement, Option<Epoch>)>,
     /// What each member's daemon says, and whether the router hears it.
-    said: [(Announcement, Option<Epoch>); 2],
-    hears: [bool; 2],
+    said: Vec<(Announcement, Option<Epoch>)>,
+    hears: Vec<bool>,
     /// When each was last to hear of a member: daemons keep the order.
-    last: [Time; 2],
+    last: Vec<Time>,
     rng: Seeded,
 }
 
 impl Router {
-    /// `rng` decides how long things take.
-    pub fn new(rng: Seeded) -> Self {
-        let none = [(Announcement::Withdrawn, None); 2];
-        Router { routes: none, said: none, hears: [true; 2], last: [Time::ZERO; 2], rng }
+    /// Of this many members. `rng` decides how long things take.
+    pub fn new(members: usize, rng: Seeded) -> Self {
+        let none = vec![(Announcement::Withdrawn, None); members];
+        Router { routes: none.clone(), said: none, hears: vec![true; members], last: vec![Time::ZERO; members], rng }
     }
 
     /// A member announces something: when the router hears of it, and what.
@@ -74,7 +74,7 @@ impl Router {
 
     /// The member that the peer's networks lead to: the best preference, then the higher epoch.
     pub fn next_hop(&self) -> Option<usize> {
-        let offered = (0..2).filter(|member| self.routes[*member].0 != Announcement::Withdrawn);
+        let offered = (0..self.routes.len()).filter(|member| self.routes[*member].0 != Announcement::Withdrawn);
         offered.max_by_key(|member| self.routes[*member])
     }
 

@@ -147,7 +147,7 @@ impl Caller {
         };
         let mut endpoint = Endpoint::new(config, Box::new(Seeded::new(seed)));
         endpoint.add_link(Time::ZERO, udp_link());
-        let pair = Pair::new(&mut endpoint, Epoch::FIRST, &members);
+        let pair = Pair::new(&mut endpoint, Epoch::FIRST, &members, seed);
         let packet = inner_packet(number, INNER);
         let calls_at = if pair.is_some() { Time::ZERO + APART * number as u32 } else { Time::ZERO };
         let (told, due) = (Told::default(), Some(calls_at));

@@ -125,7 +125,7 @@ async fn forward(
     let in_hub = config.hubs().next().is_some();
     let reserved = in_hub.then(|| Epochs::reserve(&config.portal.state_dir, config.tun.name.as_str())).transpose()?;
     let (epochs, first) = reserved.map_or((None, Epoch::FIRST), |(epochs, first)| (Some(epochs), first));
-    let hubs = plan::hubs(config, &keys, first);
+    let hubs = plan::hubs(config, &keys, first, random.next_u64());
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     let Keys { private, preshared, invitations } = keys;
     drop(private);

@@ -1,8 +1,9 @@
 //! A hub's two sides in the packet thread (`hawser-hub`): a portal with neither has none of this.
 //!
-//! 1. [`note_rest`] before the thread waits, [`begin`] after it: leases that are over end before anything that came
-//!    is used. A batch that a link or TUN brings asks again ([`Hub::before_batch`]), and so does each packet that the
-//!    host is to get ([`Hub::runs`]): a process that was stopped with it in hand does not forward it.
+//! 1. [`note_rest`] before the thread waits, which it does no longer than that says; [`begin`] after it: leases that
+//!    are over end before anything that came is used. A batch that a link or TUN brings asks again
+//!    ([`Hub::before_batch`]), and so does each packet that the host is to get ([`Hub::runs`]): a process that was
+//!    stopped with it in hand does not forward it.
 //! 2. [`hear`] gives the core's events to both sides, and to the control thread.
 //! 3. [`round`], before and after sending: who is silent, what is to be said, where packets go.
 
@@ -37,8 +38,8 @@ struct Told {
 impl Hub {
     /// None for a portal that is in no hub. `endpoint` has its first peers.
     pub fn new(now: Time, hubs: Hubs, endpoint: &mut Endpoint, sink: &mut dyn Sink) -> Option<Box<Self>> {
-        let Hubs { first, joined, member } = hubs;
-        let pair = |members: Vec<Member>| Pair::new(endpoint, first, &members);
+        let Hubs { first, joined, member, random } = hubs;
+        let pair = |members: Vec<Member>| Pair::new(endpoint, first, &members, random);
         let pairs: Vec<Told> = joined.into_iter().filter_map(pair).map(|pair| Told { pair, epoch: None }).collect();
         let mut gate = member.map(|me| Gate::new(me, Timing::DEFAULT));
         if let Some(gate) = &mut gate {
@@ -171,11 +172,11 @@ impl Told {
     }
 }
 
-/// Step 1: the thread waits until then, if nothing wakes it.
-pub fn note_rest(parts: &mut Parts, now: Time, until: Time) {
-    if let Some(gate) = parts.hub.as_mut().and_then(|hub| hub.gate.as_mut()) {
-        gate.note_rest(now, until);
-    }
+/// Step 1: the thread would wait until then, if nothing wakes it. Gives until when it is to.
+#[must_use]
+pub fn note_rest(parts: &mut Parts, now: Time, until: Time) -> Time {
+    let gate = parts.hub.as_mut().and_then(|hub| hub.gate.as_mut());
+    gate.map_or(until, |gate| gate.note_rest(now, until))
 }
 
 /// Step 1: it woke.

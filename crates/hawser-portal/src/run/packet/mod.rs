@@ -159,8 +159,9 @@ impl Driver {
     fn wait(&mut self, more: bool, ready: &mut Ready) -> Result<(), RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();
-        let mut timeout = timer_loop::timeout(parts, now, more);
-        hub::note_rest(parts, now, timeout.map_or(Time::NEVER, |timeout| now + timeout));
+        let timeout = timer_loop::timeout(parts, now, more);
+        let until = hub::note_rest(parts, now, timeout.map_or(Time::NEVER, |timeout| now + timeout));
+        let mut timeout = Some(until.since(now)).filter(|_| until < Time::NEVER);
         if let Some(rest) = parts.moderation.rest(now).filter(|_| !more) {
             thread::sleep(timeout.map_or(rest, |timeout| timeout.min(rest)));
             timeout = Some(Duration::ZERO);

@@ -16,8 +16,8 @@ pub(super) fn speaking(config: &Config, offer: Offer) -> Offer {
     if in_hub { offer.speaking(Version::OURS_IN_HUB) } else { offer }
 }
 
-/// What the portal is in hubs. `first` is above each epoch that it ever made.
-pub fn hubs(config: &Config, keys: &Keys, first: Epoch) -> Hubs {
+/// What the portal is in hubs. `first` is above each epoch that it ever made; `random` is another at each start.
+pub fn hubs(config: &Config, keys: &Keys, first: Epoch, random: u64) -> Hubs {
     // At the start peers have the places that the configuration gives them.
     let place = |peer: &Peer| config.peers.iter().position(|known| known.name == peer.name).unwrap_or_default();
     let member = |peer: &Peer| {
@@ -26,5 +26,5 @@ pub fn hubs(config: &Config, keys: &Keys, first: Epoch) -> Hubs {
     };
     let joined = config.hubs().map(|hub| hub.into_iter().map(member).collect()).collect();
     let own = Identity::new(*keys.private.as_bytes()).public();
-    Hubs { first, joined, member: config.hub.as_ref().map(|_| MemberId::of(&own)) }
+    Hubs { first, joined, member: config.hub.as_ref().map(|_| MemberId::of(&own)), random }
 }
