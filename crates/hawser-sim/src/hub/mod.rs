@@ -22,6 +22,7 @@ mod router;
 mod seen;
 
 pub use act::Act;
+pub(crate) use router::GONE_IN;
 
 use crate::events::EventQueue;
 use crate::host::{Host, HostId, Hosts, Ingress, Wire};

@@ -14,7 +14,7 @@ use std::time::Duration;
 const ANNOUNCED_IN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 /// A machine is taken for gone after so long: five times 30 ms (RFC 5880 section 6.8.4; docs/hub.md has the daemons'
 /// configuration), and what the daemon then takes.
-const GONE_IN: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(180)];
+pub(crate) const GONE_IN: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(180)];
 
 /// What the router hears of a member.
 #[derive(Copy, Clone, Debug)]
