@@ -1,9 +1,11 @@
 //! A member of a hub dies, is stopped, cut off or drained beside traffic: what its peer's users have of it.
 //!
-//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1] [--streams 1]
-//! [--percent 100] [--json FILE]`
+//! `cargo run --release -p hawser-sim --example hub -- [--seed 0] [--cases 100] [--fault NAME] [--calls 1]
+//! [--streams 1] [--links drawn|home] [--percent 100] [--json FILE]`
 //!
 //! Each fault has as many cases; the worst of them are printed. The file has every run, with commit, date and machine.
+//! The fault `upgraded` runs where it is named. As the tests with real processes have it, for what a download stands
+//! (`bulk_stood_ms`, beside what it does without a fault): `--links home --calls 20 --streams 20`.
 
 #[path = "shared/json.rs"]
 mod json;
@@ -30,6 +32,9 @@ fn run(case: &Case, outcome: &Outcome) -> String {
         ("twice", counts(outcome.twice)),
         ("pings_lost", outcome.pings_lost.to_string()),
         ("streams_stood_ms", both(outcome.streams)),
+        ("bulk_stood_ms", both(outcome.bulk)),
+        ("bulk_stood_at_ms", both(outcome.bulk_at)),
+        ("bulk_stood_before_ms", both(outcome.bulk_before)),
         ("streams_kept", both(outcome.kept)),
         ("lives", outcome.lives.to_string()),
         ("moves", outcome.moves.to_string()),
@@ -61,6 +66,10 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
         ("pings_lost", of(&|outcome| outcome.pings_lost as f64)),
         ("stream_up_stood_ms", of(&|outcome| outcome.streams[0])),
         ("stream_down_stood_ms", of(&|outcome| outcome.streams[1])),
+        ("bulk_up_stood_ms", of(&|outcome| outcome.bulk[0])),
+        ("bulk_down_stood_ms", of(&|outcome| outcome.bulk[1])),
+        ("bulk_up_stood_before_ms", of(&|outcome| outcome.bulk_before[0])),
+        ("bulk_down_stood_before_ms", of(&|outcome| outcome.bulk_before[1])),
         ("moved_after_ms", of(&|outcome| outcome.moved_after)),
         ("moves", of(&|outcome| outcome.moves as f64)),
         ("refused", of(&|outcome| outcome.refused as f64)),
@@ -82,30 +91,82 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
     )
 }
 
-fn main() {
-    let (mut seed, mut count, mut calls, mut streams, mut percent, mut file, mut only) =
-        (0, 100, 1, 1, 100, None, None);
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+/// What is asked for.
+struct Asked {
+    seed: u64,
+    cases: u64,
+    calls: u8,
+    streams: usize,
+    percent: u64,
+    home: bool,
+    fault: Option<String>,
+    file: Option<String>,
+}
+
+impl Asked {
+    fn read() -> Self {
+        let mut asked =
+            Asked { seed: 0, cases: 100, calls: 1, streams: 1, percent: 100, home: false, fault: None, file: None };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+            asked.take(&word, value);
+        }
+        asked
+    }
+
+    fn take(&mut self, word: &str, value: String) {
         let number = || value.parse::<u64>().unwrap_or_else(|_| panic!("{word} needs a number, not {value}"));
-        match word.as_str() {
-            "--seed" => seed = number(),
-            "--cases" => count = number(),
-            "--calls" => calls = number().try_into().expect("--calls takes 1 to 100"),
-            "--streams" => streams = number().try_into().expect("--streams takes a count"),
-            "--percent" => percent = number(),
-            "--json" => file = Some(value),
-            "--fault" => only = Some(value),
-            _ => panic!("no argument is called {word}"),
+        match (word, value.as_str()) {
+            ("--seed", _) => self.seed = number(),
+            ("--cases", _) => self.cases = number(),
+            ("--calls", _) => self.calls = number().try_into().expect("--calls takes 1 to 100"),
+            ("--streams", _) => self.streams = number().try_into().expect("--streams takes a count"),
+            ("--percent", _) => self.percent = number(),
+            ("--links", "drawn") => self.home = false,
+            ("--links", "home") => self.home = true,
+            ("--json", _) => self.file = Some(value),
+            ("--fault", _) => self.fault = Some(value),
+            _ => panic!("no argument is called {word} {value}"),
         }
     }
+
+    /// Those that are named, or all but those that run where they are named.
+    fn faults(&self) -> Vec<Fault> {
+        let Some(name) = &self.fault else { return FAULTS.to_vec() };
+        let is_named = |fault: &Fault| format!("{fault:?}").eq_ignore_ascii_case(name);
+        FAULTS.into_iter().chain([Fault::Upgraded]).filter(is_named).collect()
+    }
+
+    fn case(&self, seed: u64, fault: Fault) -> Case {
+        let drawn = Case::draw(seed, fault).with_calls(self.calls).with_streams(self.streams);
+        let case = if self.home { drawn.by_links_of_a_home() } else { drawn };
+        case.with_rates(self.percent as f64 / 100.0)
+    }
+
+    fn write(&self, file: &str, summaries: Vec<String>, runs: Vec<String>) {
+        let words: Vec<String> =
+            std::env::args().skip(1).map(|word| if word == file { "FILE".into() } else { word }).collect();
+        let command = format!("cargo run --release -p hawser-sim --example hub -- {}", words.join(" "));
+        let fields = [
+            ("command", text(&command)),
+            ("seed", self.seed.to_string()),
+            ("calls", self.calls.to_string()),
+            ("streams", self.streams.to_string()),
+            ("links", text(if self.home { "home" } else { "drawn" })),
+            ("percent_of_rates", self.percent.to_string()),
+            ("summary", array(summaries.into_iter())),
+            ("runs", array(runs.into_iter())),
+        ];
+        json::write(file, "hub", &fields);
+    }
+}
+
+fn main() {
+    let asked = Asked::read();
     let (mut summaries, mut runs) = (Vec::new(), Vec::new());
-    let chosen = |fault: &Fault| only.as_ref().is_none_or(|only| format!("{fault:?}").eq_ignore_ascii_case(only));
-    for fault in FAULTS.into_iter().filter(chosen) {
-        let part = percent as f64 / 100.0;
-        let case = |seed| Case::draw(seed, fault).with_calls(calls).with_streams(streams).with_rates(part);
-        let cases: Vec<Case> = (seed..seed + count).map(case).collect();
+    for fault in asked.faults() {
+        let cases: Vec<Case> = (asked.seed..asked.seed + asked.cases).map(|seed| asked.case(seed, fault)).collect();
         let outcomes = each(&cases, Case::run);
         let (fields, line) = summary(fault, &outcomes.iter().collect::<Vec<_>>());
         println!("{line}");
@@ -115,16 +176,7 @@ fn main() {
         summaries.push(fields);
         runs.extend(cases.iter().zip(&outcomes).map(|(case, outcome)| run(case, outcome)));
     }
-    let Some(file) = file else { return };
-    let command = text("cargo run --release -p hawser-sim --example hub -- --json FILE");
-    let fields = [
-        ("command", command),
-        ("seed", seed.to_string()),
-        ("calls", calls.to_string()),
-        ("streams", streams.to_string()),
-        ("percent_of_rates", percent.to_string()),
-        ("summary", array(summaries.into_iter())),
-        ("runs", array(runs.into_iter())),
-    ];
-    json::write(&file, "hub", &fields);
+    if let Some(file) = &asked.file {
+        asked.write(file, summaries, runs);
+    }
 }

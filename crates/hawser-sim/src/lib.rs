@@ -24,6 +24,7 @@ pub mod host;
 pub mod hostile;
 pub mod hub;
 pub mod judge;
+pub mod million;
 pub mod net;
 pub mod outage;
 pub mod portal;

@@ -180,7 +180,11 @@ fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
 fn hub_of(members: usize, from: usize, every: f64, until: f64) -> (hub::World, HostId) {
     let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
     let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
+<<<<<<< HEAD
     let mut world = hub::World::with_members(members, hub::Setup { seed: 5, links });
+=======
+    let mut world = hub::World::new(hub::Setup { seed: 5, links, rules: Rules::default() });
+>>>>>>> hubsim
     let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
     world.add_host(to, ends[to], Echo::default());
     let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));
@@ -310,7 +314,7 @@ fn an_idle_peers_first_packet_waits_for_an_echo_in_either_direction() {
 #[test]
 fn a_far_peer_hears_of_a_death_from_the_standby_that_its_packets_come_to() {
     let links = vec![(link(20.0, 400.0), [Duration::from_millis(1); 2])];
-    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let mut world = hub::World::new(hub::Setup { seed: 5, links, rules: Rules::default() });
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
     world.add_host(LOCAL, ends[LOCAL], Echo::default());
     let ping = Ping::new(ends[REMOTE], ends[LOCAL], Duration::from_millis(10), second(2.0), second(9.0));
@@ -342,7 +346,7 @@ fn a_dead_standby_changes_nothing_and_is_the_standby_once_it_is_back() {
 #[test]
 fn an_owner_is_claimed_as_seldom_by_a_far_peer_that_says_little() {
     let links = vec![(link(20.0, 60.0), [Duration::from_millis(1); 2]), (link(20.0, 80.0), [Duration::ZERO; 2])];
-    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let mut world = hub::World::new(hub::Setup { seed: 5, links, rules: Rules::default() });
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
     world.add_host(REMOTE, ends[REMOTE], Echo::default());
     let ping = Ping::new(ends[LOCAL], ends[REMOTE], Duration::from_millis(100), second(1.0), second(40.0));

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// From a change of a member's table to the router's: both daemons, and the FIB.
 const ANNOUNCED_IN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
-/// A machine is taken for gone after so long: five times 30 ms (RFC 5880 section 6.8.4), and what the daemon then
-/// takes.
-const GONE_IN: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(180)];
+/// A machine is taken for gone after so long: five times 30 ms (RFC 5880 section 6.8.4; docs/hub.md has the daemons'
+/// configuration), and what the daemon then takes.
+pub(crate) const GONE_IN: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(180)];
 
 /// What the router hears of a member.
 #[derive(Copy, Clone, Debug)]
