@@ -1,11 +1,7 @@
 //! The claim model to 10⁷ states and more, in 12 GB:
-<<<<<<< HEAD
-//! `cargo run --release -p hawser-hub --example deep -- [ticks epochs faults extras every states members]`; of a hub of
-//! three as `3 4 1 3 64 10000000 3`.
-=======
-//! `cargo run --release -p hawser-hub --example deep -- [--json FILE] [ticks epochs faults extras every states]`.
+//! `cargo run --release -p hawser-hub --example deep -- [--json FILE] [ticks epochs faults extras every states members]`;
+//! of a hub of three as `3 4 1 3 64 10000000 3`.
 //! The file (docs/results/hub-model.json) has the bounds, how many states there were, and which promises hold in all.
->>>>>>> hubsim
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 
 #[path = "../../hawser-sim/examples/shared/json.rs"]
@@ -19,12 +15,8 @@ use stateright::report::WriteReporter;
 use stateright::{Checker, Expectation, Model};
 
 /// As the command's arguments: 10⁷ states that differ, breadth first.
-<<<<<<< HEAD
 const DEEP: [usize; 7] = [4, 4, 2, 2, 64, 24_000_000, 2];
-=======
-const DEEP: [usize; 6] = [4, 4, 2, 2, 64, 24_000_000];
-const NAMES: [&str; 6] = ["ticks", "epochs", "faults", "extras", "every", "states"];
->>>>>>> hubsim
+const NAMES: [&str; 7] = ["ticks", "epochs", "faults", "extras", "every", "states", "members"];
 
 fn main() {
     let (mut given, mut file) = (DEEP, None);
@@ -34,16 +26,9 @@ fn main() {
             file = Some(words.next().expect("--json needs a file"));
             continue;
         }
-        *slots.next().expect("six numbers at most") = word.parse().expect("a number");
+        *slots.next().expect("seven numbers at most") = word.parse().expect("a number");
     }
-<<<<<<< HEAD
-    let [ticks, epochs, faults, extras, every, states, members] = given;
-    let small = |number: usize| u8::try_from(number).expect("a small number");
-    let (ticks, faults, extras) = (small(ticks), small(faults), small(extras));
-    let hub = Hub { members, ticks, epochs: epochs as u64, faults, extras, every, broken: None };
-=======
     let hub = bounded(given);
->>>>>>> hubsim
     let checker =
         hub.checker().target_state_count(given[5]).spawn_bfs().report(&mut WriteReporter::new(&mut std::io::stdout()));
     println!("{} states that differ, depth {}", checker.unique_state_count(), checker.max_depth());
@@ -54,13 +39,13 @@ fn main() {
     }
 }
 
-fn bounded([ticks, epochs, faults, extras, every, _]: [usize; 6]) -> Hub {
+fn bounded([ticks, epochs, faults, extras, every, _, members]: [usize; 7]) -> Hub {
     let small = |number: usize| u8::try_from(number).expect("a small number");
     let (ticks, faults, extras) = (small(ticks), small(faults), small(extras));
-    Hub { ticks, epochs: epochs as u64, faults, extras, every, broken: None }
+    Hub { members, ticks, epochs: epochs as u64, faults, extras, every, broken: None }
 }
 
-fn write(file: &str, given: [usize; 6], checker: &impl Checker<Hub>, hub: &Hub) {
+fn write(file: &str, given: [usize; 7], checker: &impl Checker<Hub>, hub: &Hub) {
     let bounds: Vec<(&str, String)> = NAMES.into_iter().zip(given.map(|number| number.to_string())).collect();
     let named = |wanted: Expectation| {
         let properties = hub.properties().into_iter().filter(move |property| property.expectation == wanted);

@@ -180,11 +180,7 @@ fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
 fn hub_of(members: usize, from: usize, every: f64, until: f64) -> (hub::World, HostId) {
     let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
     let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
-<<<<<<< HEAD
-    let mut world = hub::World::with_members(members, hub::Setup { seed: 5, links });
-=======
-    let mut world = hub::World::new(hub::Setup { seed: 5, links, rules: Rules::default() });
->>>>>>> hubsim
+    let mut world = hub::World::with_members(members, hub::Setup { seed: 5, links, rules: Rules::default() });
     let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
     world.add_host(to, ends[to], Echo::default());
     let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));

@@ -154,35 +154,25 @@ fn link(id: usize, metric: u16, opens: bool) -> Link {
 impl World {
     /// Nothing was sent yet; there are two members.
     pub fn new(setup: Setup) -> Self {
-<<<<<<< HEAD
         World::with_members(2, setup)
     }
 
     /// The same with this many, two at least.
     pub fn with_members(count: usize, setup: Setup) -> Self {
-        let Setup { seed, links } = setup;
-=======
         let Setup { seed, links, rules } = setup;
->>>>>>> hubsim
         let mut rng = Seeded::new(seed);
         let keys: Vec<Identity> = (0..count).map(|member| Identity::new([2 + member as u8; 32])).collect();
         let ids: Vec<MemberId> = keys.iter().map(|key| MemberId::of(&key.public())).collect();
         let mut clock = || Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm: 0 };
-<<<<<<< HEAD
         let (clocks, own): (Vec<Clock>, Clock) = ((0..count).map(|_| clock()).collect(), clock());
-        let member = |member: usize| {
-            let recipe = Recipe { identity: keys[member].clone(), in_hub: true, ..Recipe::of(REMOTE, Kind::Bbr) };
-=======
-        let clocks = [clock(), clock(), clock()];
-        let members = [0, 1].map(|member: usize| {
+        let mut member = |member: usize| {
             let (identity, rules) = (keys[member].clone(), rules.clone());
             let recipe = Recipe { identity, rules, in_hub: true, ..Recipe::of(REMOTE, Kind::Bbr) };
->>>>>>> hubsim
             let mut portal = Portal::new(recipe, clocks[member], rng.fork());
             portal.add_link(Time::ZERO, link(0, 0, false));
             Member::new(portal, ids[member])
         };
-        let members: Vec<Member> = (0..count).map(member).collect();
+        let members: Vec<Member> = (0..count).map(&mut member).collect();
         let recipe = Recipe {
             peer: keys[0].public(),
             endpoints: vec![listening(0)],
@@ -200,14 +190,9 @@ impl World {
             beyond: (0..count).map(|member| (delays[member.min(1)], [false; 2])).collect(),
         });
         let lines: Vec<Line> = lines.collect();
-<<<<<<< HEAD
-        (0..lines.len()).for_each(|at| peer.add_link(Time::ZERO, link(at, true)));
-        let router = Router::new(count, rng.fork());
-=======
         let metrics = links.iter().map(|(spec, _)| spec.metric);
         metrics.enumerate().for_each(|(at, metric)| peer.add_link(Time::ZERO, link(at, metric, true)));
-        let router = Router::new(rng.fork());
->>>>>>> hubsim
+        let router = Router::new(count, rng.fork());
         let mut world = World {
             now: Time::ZERO,
             peer,
