@@ -1,11 +1,12 @@
-//! A member's clock jumps. Nothing that a hub does hangs on what day it is.
+//! Clocks that jump: a member's, and those of all of etcd's servers. Nothing that a hub does hangs on what day it is.
 
 use std::fs;
 
-use crate::etcd_cases::{LASTS, REVOKED_WITHIN, failover, revoke, unnoticed};
+use crate::etcd_cases::{LASTS, REVOKED_WITHIN, failover, harmless, revoke, unnoticed};
 use crate::faketime;
 use crate::figures;
 use crate::owners::JUMP_S;
+use crate::wall_clock::WallClock;
 use crate::world::{Setup, World};
 
 #[test]
@@ -36,4 +37,18 @@ fn a_members_clock_that_jumps_ends_no_lease_and_hides_no_revocation() {
     world.wait_for_etcd();
     figures::keep("a member's clock jumped", &[failover(&mut world)]);
     revoke(&world, "after two jumps", REVOKED_WITHIN);
+}
+
+#[test]
+fn clocks_of_etcds_servers_that_jump_end_no_lease_and_hide_no_revocation() {
+    let mut world = World::new(Setup::default());
+    let clocks: Vec<WallClock> = world.store.servers.processes().into_iter().map(WallClock::of).collect();
+    let set = |ahead_s: i64| clocks.iter().for_each(|clock| clock.set(ahead_s));
+    unnoticed(&mut world, |_| set(JUMP_S));
+    // Each goes its own way.
+    harmless(&mut world, "clocks jump", |_| {
+        clocks.iter().zip([-JUMP_S, 0, JUMP_S]).for_each(|(clock, ahead_s)| clock.set(ahead_s));
+    });
+    world.wait_for_etcd();
+    revoke(&world, "servers' clocks jumped", REVOKED_WITHIN);
 }

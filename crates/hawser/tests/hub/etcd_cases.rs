@@ -144,6 +144,21 @@ fn without_a_quorum_nobody_joins_and_members_die_unnoticed() {
 }
 
 #[test]
+fn servers_that_do_not_reach_each_other_are_as_good_as_none() {
+    let mut world = World::new(Setup::default());
+    harmless(&mut world, "servers parted", |world| {
+        world.store.servers.part(true);
+        world.wait_for_etcd_to("be away", |etcd| !etcd.reached);
+        assert_nobody_joins(world, "etcd is not reached: ");
+    });
+    unnoticed(&mut world, |world| {
+        world.store.servers.part(false);
+        world.wait_for_etcd();
+    });
+    revoke(&world, "servers joined again", REVOKED_WITHIN);
+}
+
+#[test]
 fn all_servers_may_go_and_come_back() {
     let mut world = World::new(Setup::default());
     harmless(&mut world, "all gone", |world| {

@@ -5,8 +5,9 @@
 //! 1. `world` makes the namespaces and the portals of a `setup` (with `store`, `ipv6`, and `frr` and `nat` by
 //!    `contrib`). 2. `traffic` and `conversations` are what people do meanwhile, at both homes. 3. `cases` does `harm`
 //!    (by `faults`), and `bars` judges what came of the traffic; `owners`, that nobody owned beside another; `idle` has
-//!    none. 4. `etcd_cases` does harm to etcd, `etcd_hangs` to its disks, `clocks` to clocks. 5. `figures` keeps
-//!    each run in target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
+//!    none. 4. `etcd_cases` does harm to etcd, `etcd_hangs` and `etcd_full` to its disks, `clocks` to clocks (by
+//!    `wall_clock`). 5. `figures` keeps each run in target/tmp/hub-processes.json, from which
+//!    docs/results/hub-processes.json is made.
 
 mod bars;
 mod cases;
@@ -18,6 +19,7 @@ mod disk;
 #[path = "../support/etcd.rs"]
 mod etcd;
 mod etcd_cases;
+mod etcd_full;
 mod etcd_hangs;
 #[path = "../support/faketime.rs"]
 mod faketime;
@@ -36,4 +38,5 @@ mod owners;
 mod setup;
 mod store;
 mod traffic;
+mod wall_clock;
 mod world;
