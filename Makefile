@@ -79,12 +79,14 @@ endure: tools
 	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
-## hub-test: a hub of real processes, etcd and FRR (root; three quarters of an hour): members killed, silent, stopped or
-## drained, etcd away, under traffic; or one case: make hub-test CASE=killed. Figures: target/tmp/hub-processes.json
+## hub-test: a hub of real processes, etcd and FRR (root; an hour): members killed, silent, stopped or drained, etcd away,
+## under traffic; or one case: make hub-test CASE=killed; or each 20 times, in two and a half hours: make hub-test
+## HUB_RUNS=20. Figures: target/tmp/hub-processes.json, and .md
+HUB_RUNS ?=
 hub-test: tools
-	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack"
+	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack binutils:readelf"
 	$(CARGO) test --release -p hawser --features endure --test hub --no-run
-	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
+	$(SUDO) $(HUB_RUNS:%=env HAWSER_HUB_RUNS=%) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
 ## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view,
 ## attacks, cost; and its pictures in docs/pictures, made anew. axe-core comes from npm

@@ -4,8 +4,6 @@
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use hawser_lab::hub::SITES;
-
 use crate::etcd::Kind;
 use crate::etcd_cases::{REVOKED_WITHIN, Revoked, assert_nobody_joins, harmless, revoke, wait_until_gone};
 use crate::figures;
@@ -86,7 +84,6 @@ fn comes_back(world: &World) {
     let (_, key) = said.split_once("may serve home again, by the key ").unwrap_or_else(|| panic!("{said}"));
     let key = key.lines().next().expect("a key");
     world.wait_for_etcd_to("know of none", |etcd| etcd.revoked == 0);
-    let words = ["add", HOMES[0], "--key", key, "--allowed-ips", &format!("{}/32", SITES[0])];
-    assert_eq!(told(&world.hub_command(0, &words)), "added: all members serve home\n");
+    world.admit(0, key);
     world.wait_until_ready();
 }

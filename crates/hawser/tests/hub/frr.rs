@@ -1,9 +1,8 @@
-//! FRR as an operator would have it: zebra, bgpd and bfdd in the router and in each member, started by hand in their
+//! FRR as contrib/hub has it: zebra, bgpd and bfdd in the router and in each member, started by hand in their
 //! namespaces, never as a service of this machine.
 //!
-//! A member redistributes the kernel's routes to peers; their metrics become MEDs, of which the least counts. BFD
-//! looks every 30 ms, and a machine is dead after 150: one that does not run for 100, as virtual ones do now and then,
-//! loses no session, and with it no routes for a second.
+//! BFD looks every 30 ms, and a machine is dead after 150: one that does not run for 100, as virtual ones do now and
+//! then, loses no session, and with it no routes for a second.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -15,9 +14,11 @@ use std::time::Instant;
 
 use hawser_lab::hub::upward;
 use hawser_wire::Namespace;
+use ipnet::IpNet;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::contrib;
 use crate::lab::{PATIENCE, ms};
 use crate::world::{MEMBERS, run};
 
@@ -25,10 +26,9 @@ use crate::world::{MEMBERS, run};
 const DAEMONS: &str = "/usr/lib/frr";
 const NAMES: [&str; 3] = ["zebra", "bfdd", "bgpd"];
 const OWNER: &str = "frr:frr";
-/// Autonomous systems of private use (RFC 6996): the router's, and the hub's.
-const AS_ROUTER: u32 = 65_000;
-const AS_HUB: u32 = 65_001;
-const BFD: &str = "bfd\n profile fast\n  detect-multiplier 5\n  receive-interval 30\n  transmit-interval 30\n";
+/// The examples' addresses.
+const MEMBER: &str = "192.0.2.11";
+const ROUTER: &str = "192.0.2.1";
 
 /// All daemons; ended when it drops. One owner.
 pub struct Frr {
@@ -45,8 +45,7 @@ impl Frr {
         let mut frr = Self { children: Vec::new(), folder };
         let place = |name: &str| frr.folder.path().join(name);
         for (at, namespace) in members.iter().enumerate() {
-            let [own, next] = upward(at);
-            frr.children.extend(start(namespace, &place(MEMBERS[at]), &member(own, next)));
+            frr.children.extend(start(namespace, &place(MEMBERS[at]), &member(upward(at))));
         }
         let at_router = place("router");
         frr.children.extend(start(router, &at_router, &hub_router(members.len())));
@@ -70,10 +69,11 @@ impl Frr {
         }
     }
 
-    /// Returns when the router has routes to this address by that number of members.
-    pub fn wait_for_paths(&self, address: Ipv4Addr, count: usize) {
+    /// Returns when the router has routes to this prefix by that number of members.
+    pub fn wait_for_paths(&self, prefix: IpNet, count: usize) {
         let (router, end) = (self.folder.path().join("router"), Instant::now() + PATIENCE);
-        let said = || shown(&router, &format!("show bgp ipv4 unicast {address}"));
+        let family = if prefix.addr().is_ipv4() { "ipv4" } else { "ipv6" };
+        let said = || shown(&router, &format!("show bgp {family} unicast {prefix}"));
         while !said().contains(&format!("({count} available")) {
             assert!(Instant::now() < end, "{count} do not announce it: {}", said());
             sleep(ms(100));
@@ -90,33 +90,32 @@ impl Drop for Frr {
     }
 }
 
-fn member(own: Ipv4Addr, router: Ipv4Addr) -> String {
-    format!(
-        "ip prefix-list PEERS permit 203.0.113.0/24 le 32\nroute-map PEERS permit 10\n match ip address prefix-list PEERS\n\
-         router bgp {AS_HUB}\n bgp router-id {own}\n no bgp ebgp-requires-policy\n{}\
-         \x20address-family ipv4 unicast\n  redistribute kernel route-map PEERS\n exit-address-family\n",
-        neighbor(router, AS_ROUTER)
-    )
+/// A member's: bfdd's, and bgpd's.
+fn member([own, router]: [Ipv4Addr; 2]) -> [String; 2] {
+    let changes = [(MEMBER, own.to_string()), (ROUTER, router.to_string())];
+    parts(&contrib::changed(contrib::FRR, &changes))
 }
 
-fn hub_router(members: usize) -> String {
-    let neighbors: String = (0..members).map(|member| neighbor(upward(member)[0], AS_HUB)).collect();
-    let [_, own] = upward(0);
-    format!("router bgp {AS_ROUTER}\n bgp router-id {own}\n no bgp ebgp-requires-policy\n{neighbors}")
+/// The router's, with all members.
+fn hub_router(members: usize) -> [String; 2] {
+    let text = contrib::repeated(contrib::FRR_ROUTER, MEMBER, |line| {
+        (0..members).map(|member| line.replace(MEMBER, &upward(member)[0].to_string())).collect()
+    });
+    parts(&contrib::changed(&text, &[(ROUTER, upward(0)[1].to_string())]))
 }
 
-/// What changes is said at once.
-fn neighbor(address: Ipv4Addr, number: u32) -> String {
-    let words =
-        [&*format!("remote-as {number}"), "timers connect 1", "advertisement-interval 0", "bfd", "bfd profile fast"];
-    words.map(|words| format!(" neighbor {address} {words}\n")).concat()
+/// What of an operator's one file (frr.conf) is for bfdd, and what for bgpd.
+fn parts(text: &str) -> [String; 2] {
+    let (lists, rest) = text.split_once("\nbfd\n").expect("it has BFD");
+    let (bfd, bgp) = rest.split_once("\nexit\n").expect("BFD's part ends");
+    [format!("bfd\n{bfd}\n"), format!("{lists}\n{bgp}")]
 }
 
 /// Starts the three in a namespace, with all that they write in one folder.
-fn start(namespace: &Namespace, folder: &Path, bgp: &str) -> Vec<Child> {
+fn start(namespace: &Namespace, folder: &Path, [bfd, bgp]: &[String; 2]) -> Vec<Child> {
     fs::create_dir(folder).expect("a folder");
     let at = |name: &str| -> PathBuf { folder.join(name) };
-    for (name, text) in NAMES.into_iter().zip(["", BFD, bgp]) {
+    for (name, text) in NAMES.into_iter().zip(["", bfd.as_str(), bgp.as_str()]) {
         fs::write(at(&format!("{name}.conf")), text).expect("a file");
     }
     run(Command::new("chown").args(["-R", OWNER]).arg(folder));

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cases::repeated;
 use crate::lab::{PATIENCE, ms};
+use crate::owners::Owned;
 use crate::world::{HOMES, MEMBERS, Setup, World};
 
 /// A home has moved within this: what a million's simulation is to reach, too (crates/hawser-hub/README.md).
@@ -20,10 +21,13 @@ const GLANCE: Duration = Duration::from_millis(5);
 #[derive(Debug, Serialize)]
 struct Run {
     moved_after_ms: Vec<Option<f64>>,
+    #[serde(flatten)]
+    owned: Owned,
 }
 
 /// Both homes are silent for so long that nothing but claims is said; then this is done to the first one's member.
 fn once(world: &mut World, harm: fn(&World, usize), heal: fn(&mut World, usize)) -> Run {
+    let capture = world.capture();
     sleep(IDLE_AFTER + ms(2_000));
     let before = [0, 1].map(|home| world.active(home));
     let member = before[0];
@@ -45,7 +49,7 @@ fn once(world: &mut World, harm: fn(&World, usize), heal: fn(&mut World, usize))
     heal(world, member);
     world.wait_until_ready();
     world.wait_for_etcd();
-    Run { moved_after_ms }
+    Run { moved_after_ms, owned: capture.finish(&world.logs()) }
 }
 
 fn assert_soon(runs: &[Run]) {
@@ -71,11 +75,12 @@ fn a_home_with_nothing_to_say_leaves_a_silent_machine_within_a_second() {
 #[test]
 fn members_that_do_not_reach_each_other_move_nobody() {
     let world = World::new(Setup::default());
-    let before = [0, 1].map(|home| world.active(home));
+    let (capture, before) = (world.capture(), [0, 1].map(|home| world.active(home)));
     world.part_members();
     sleep(IDLE_AFTER + ms(2_000));
     for (name, log) in MEMBERS.iter().zip(world.logs()) {
         assert!(log.contains("hub member suspected"), "{name} misses nobody: {log}");
     }
     assert_eq!([0, 1].map(|home| world.active(home)), before);
+    capture.finish(&world.logs());
 }

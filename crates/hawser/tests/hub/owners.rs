@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -16,8 +17,12 @@ use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::ipv6::{ALL, PREFIXES};
 use crate::world::{HOMES, MEMBERS};
 
+/// A clock that is set in a test jumps by this (`clocks`): far beyond any time that a log tells of, so that each line's
+/// true time is known. In seconds.
+pub const JUMP_S: i64 = 400 * 86_400;
 /// From a claim to its line in the log, and back: routes are announced between the two.
 const LINE_LATE_S: f64 = 0.25;
 /// ICMP's number (IANA, Protocol Numbers), where no other packet is quoted.
@@ -63,12 +68,13 @@ pub struct Owned {
 
 impl Capture {
     /// Returns when it captures.
-    pub fn start(router: &Namespace, folder: &Path) -> Self {
+    pub fn start(router: &Namespace, folder: &Path, members: &[&str]) -> Self {
         let file = folder.join("owners.pcapng");
         let mut command = router.command("dumpcap");
         // What stands before the first interface is for all of them.
-        command.args(["-q", "-s", "64", "-f", &format!("ip src {} or ip src {}", SITES[0], SITES[1]), "-w"]).arg(&file);
-        command.args(MEMBERS.iter().flat_map(|name| ["-i", name]));
+        let homes = format!("ip src {} or ip src {} or src net {ALL}", SITES[0], SITES[1]);
+        command.args(["-q", "-s", "64", "-f", &homes, "-w"]).arg(&file);
+        command.args(members.iter().flat_map(|name| ["-i", name]));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut dumpcap = child.expect("run dumpcap (package tshark; `make tools` installs it)");
         let mut said = BufReader::new(dumpcap.stderr.take().expect("it is piped"));
@@ -128,7 +134,7 @@ fn lines(log: &str, home: &str) -> Vec<Said> {
     let announced = log.lines().filter(|line| line.contains("announced so") && line.contains(&of_it));
     let said = announced.map(|line| {
         let (stamp, _) = line.split_once(' ').expect("a line begins with its time");
-        let at = OffsetDateTime::parse(stamp, &Rfc3339).expect("a time").unix_timestamp_nanos() as f64 / 1e9;
+        let at = true_time(OffsetDateTime::parse(stamp, &Rfc3339).expect("a time"));
         let epoch = || {
             let (_, epoch) = line.split_once("epoch=").expect("an owner has an epoch");
             epoch.split(' ').next().and_then(|epoch| epoch.parse().ok()).expect("a number")
@@ -136,6 +142,12 @@ fn lines(log: &str, home: &str) -> Vec<Said> {
         Said { at, owner: line.contains("role=\"owner\"").then(epoch) }
     });
     said.collect()
+}
+
+/// Seconds since 1970, by this machine's clock.
+fn true_time(stamp: OffsetDateTime) -> f64 {
+    let jumps = ((stamp - OffsetDateTime::now_utc()).as_seconds_f64() / JUMP_S as f64).round();
+    stamp.unix_timestamp_nanos() as f64 / 1e9 - jumps * JUMP_S as f64
 }
 
 /// How many epochs had an owner: asserts that none had two.
@@ -161,9 +173,8 @@ fn owned(said: &[Said], at: f64) -> bool {
 fn packets(file: &Path) -> Vec<Packet> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(file).args(["-T", "fields"]);
-    command.args(
-        ["frame.time_epoch", "frame.interface_name", "ip.src", "ip.proto"].iter().flat_map(|field| ["-e", field]),
-    );
+    let fields = ["frame.time_epoch", "frame.interface_name", "ip.src", "ipv6.src", "ip.proto"];
+    command.args(fields.iter().flat_map(|field| ["-e", field]));
     let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).expect("text");
@@ -174,14 +185,19 @@ fn packets(file: &Path) -> Vec<Packet> {
 
 fn packet(line: &str) -> Packet {
     let mut fields = line.split('\t');
-    let mut next = || fields.next().expect("four fields");
-    let (at, name, source, protocol) = (next(), next(), next(), next());
+    let mut next = || fields.next().expect("five fields");
+    let (at, name, ipv4, ipv6, protocol) = (next(), next(), next(), next(), next());
     // Of what an error of ICMP quotes, the source comes second.
-    let source = source.split(',').next().and_then(|source| source.parse().ok());
+    let source: IpAddr =
+        [ipv4, ipv6].concat().split(',').next().and_then(|source| source.parse().ok()).expect("a source");
+    let is_of = |home: &usize| match source {
+        IpAddr::V4(address) => address == SITES[*home],
+        IpAddr::V6(address) => PREFIXES[*home].contains(&address),
+    };
     Packet {
         at: at.parse().expect("a time"),
         member: MEMBERS.iter().position(|member| *member == name).expect("a member's interface"),
-        home: SITES.iter().position(|site| source == Some(*site)).expect("a home's address"),
+        home: (0..HOMES.len()).find(is_of).expect("a home's address"),
         is_ping: protocol == ICMP,
     }
 }

@@ -1,24 +1,25 @@
-//! What people do while a member ends, and what they notice: a ping, calls, streams up, a download and conversations.
+//! What people do while a member ends, and what they notice: pings, calls, streams up, a download and conversations.
 //!
 //! 1. `Traffic::start` begins all of it, at both homes. 2. `finish` says what came of it, around the moment of the harm.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hawser_lab::hub::SERVER;
 use hawser_wire::traffic::{
-    Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, Reliable, RunningDuplex, RunningFlows,
-    RunningPing, Stack, Towards, UdpReport,
+    Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, PingReport, Reliable, RunningDuplex,
+    RunningFlows, RunningPing, Stack, Towards, UdpReport,
 };
 use hawser_wire::{Moment, Namespace};
 use serde::Serialize;
 
 use crate::conversations::Conversations;
 use crate::halts::Halts;
+use crate::ipv6;
 use crate::lab::ms;
 use crate::world::World;
 
-/// The ping's interval: finer than any gap that is judged.
+/// The pings' interval: finer than any gap that is judged.
 pub const PING_EVERY: Duration = Duration::from_millis(10);
 /// Calls as G.711 has them (RFC 3551): 160 bytes each 20 ms, both ways.
 const CALL_EVERY: Duration = Duration::from_millis(20);
@@ -54,7 +55,8 @@ pub struct Traffic {
 /// One home's. One owner.
 struct Home {
     conversations: Conversations,
-    ping: RunningPing,
+    /// By IPv4, and by IPv6.
+    pings: [RunningPing; 2],
     calls: Vec<RunningDuplex>,
     up: RunningFlows,
     down: RunningFlows,
@@ -79,16 +81,31 @@ impl Seen {
     }
 }
 
-/// What came of it: all times in milliseconds. Plain data.
+impl Noticed {
+    /// By IPv4, and by IPv6.
+    pub fn pings(&self) -> [&Pinged; 2] {
+        [&self.ipv4, &self.ipv6]
+    }
+}
+
+/// What a ping noticed: all times in milliseconds. Plain data.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Noticed {
-    /// The longest time without an answer to a ping, its round trip included.
+pub struct Pinged {
+    /// The longest time without an answer, its round trip included.
     pub gap_ms: f64,
     /// When that began, from the harm on: one that began before the harm is below zero.
     pub gap_at_ms: f64,
     /// The same before the harm, in as long a time or in what there was: what this traffic does to a ping by itself.
     pub gap_before_ms: f64,
     pub pings_lost: usize,
+}
+
+/// What came of it: all times in milliseconds. Plain data.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Noticed {
+    #[serde(flatten)]
+    pub ipv4: Pinged,
+    pub ipv6: Pinged,
     /// The longest silence in any call, and when it began.
     pub call_gap_up_ms: f64,
     pub call_gap_up_at_ms: f64,
@@ -155,10 +172,11 @@ impl Home {
         let end = start + duration;
         let conversations = Conversations::start(site, far, many.conversations, start, end);
         start.sleep_until();
-        let ping = Ping { from: site.clone(), destination: SERVER.into(), interval: PING_EVERY, duration };
+        let ping = |destination| Ping { from: site.clone(), destination, interval: PING_EVERY, duration };
+        let pings = [IpAddr::from(SERVER), IpAddr::from(ipv6::SERVER)].map(ping);
         Self {
             conversations,
-            ping: ping.start().expect("a ping"),
+            pings: pings.map(|ping| ping.start().expect("a ping")),
             calls: calls.into_iter().map(|call| call.start(start, duration).expect("a call")).collect(),
             up: up.start(start, duration).expect("streams"),
             down: down.start(start, duration).expect("a download"),
@@ -170,7 +188,9 @@ impl Home {
     fn finish(self, harm: Moment, over: Moment) -> Noticed {
         let (end, before) = (self.end, harm - ms(500));
         let as_long = (self.start + SETTLED).max(before - (over - before));
-        let ping = self.ping.finish().expect("a report");
+        let at = |moment: Moment| (millis(moment - before) - millis(harm - before)).round();
+        let pings = self.pings.map(|ping| ping.finish().expect("a report"));
+        let [ipv4, ipv6] = pings.map(|ping| pinged(&ping, [as_long, before, over], at));
         let calls: Vec<DuplexReport> = self.calls.into_iter().map(|call| call.finish().expect("a report")).collect();
         let (up, down) = (self.up.finish().expect("a report"), self.down.finish().expect("a report"));
         let conversations = self.conversations.finish();
@@ -178,19 +198,14 @@ impl Home {
             let arrivals = |call| way(call).arrivals.iter().map(|one| one.received);
             calls.iter().map(|call| longest_gap(arrivals(call), before, end)).max().unwrap_or((Duration::ZERO, before))
         };
-        let at = |moment: Moment| (millis(moment - before) - millis(harm - before)).round();
         let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
-        let answers = ping.echoes.iter().map(|echo| echo.sent + echo.round_trip);
-        let (gap, gap_at) = longest_gap(answers.clone(), before, over);
         let ((call_gap_up, up_at), (call_gap_down, down_at)) = (longest(upward), longest(downward));
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
-            gap_ms: millis(gap),
-            gap_at_ms: at(gap_at),
-            gap_before_ms: millis(longest_gap(answers, as_long, before).0),
-            pings_lost: ping.lost(),
+            ipv4,
+            ipv6,
             call_gap_up_ms: millis(call_gap_up),
             call_gap_up_at_ms: at(up_at),
             call_gap_down_ms: millis(call_gap_down),
@@ -206,6 +221,18 @@ impl Home {
             mbps_after: up.all.mbps_between(end - ms(1_000), end) + down.all.mbps_between(end - ms(1_000), end),
             flows_that_died: died(&up) + died(&down) + conversations.died,
         }
+    }
+}
+
+/// From `before` on until it was `over`, and from `as_long` before on.
+fn pinged(ping: &PingReport, [as_long, before, over]: [Moment; 3], at: impl Fn(Moment) -> f64) -> Pinged {
+    let answers = ping.echoes.iter().map(|echo| echo.sent + echo.round_trip);
+    let (gap, began) = longest_gap(answers.clone(), before, over);
+    Pinged {
+        gap_ms: millis(gap),
+        gap_at_ms: at(began),
+        gap_before_ms: millis(longest_gap(answers, as_long, before).0),
+        pings_lost: ping.lost(),
     }
 }
 

@@ -1,23 +1,27 @@
-//! A hub of real processes (the network: `hawser_lab::hub`): two homes, three members that have their peers from etcd, and
-//! FRR, which routes for them. No member translates anything, but where that is what is tried (`nat`).
+//! A hub of real processes (the network: `hawser_lab::hub`, `ipv6`): two homes, three members that have their peers
+//! from etcd, and FRR, which routes for them. Other worlds are tried as well ([`Setup`]). What is done to it: `faults`.
 
+use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hawser_lab::hub::{Configurations, Network, SERVER, SITES, Site, outward, upward};
+use hawser_lab::hub::{Network, SERVER};
 use hawser_portal::api::{EtcdStatus, HubList, PathState, Status};
 use hawser_wire::Namespace;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::etcd::Kind;
 use crate::frr::Frr;
+use crate::ipv6;
 use crate::lab::{PATIENCE, Portal, ms};
-use crate::nat::{INNER, Nat};
+use crate::nat::Nat;
 use crate::owners::Capture;
 use crate::store::Store;
+
+pub use crate::setup::Setup;
 
 /// The members, as the homes call them.
 pub const MEMBERS: [&str; 3] = ["a", "b", "c"];
@@ -28,25 +32,13 @@ const LINK_MBPS: [f64; 2] = [10.0, 5.0];
 /// A member that drains, and is asked to go at once.
 const ENDS: Signal = Signal::TERM;
 
-/// What is tried. A plain value.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Setup {
-    /// Members translate the homes' addresses, and tell each other of flows.
-    pub nat: bool,
-    /// Members that do not reach etcd serve nobody once their lease is over.
-    pub strict: bool,
-    /// Each answer of etcd's takes that long.
-    pub round_trip: Option<Duration>,
-    /// What its servers are like.
-    pub servers: Kind,
-}
-
 pub struct World {
     pub homes: Vec<Portal>,
     portals: Vec<Option<Portal>>,
-    frr: Frr,
+    pub frr: Frr,
     nat: Option<Nat>,
     pub store: Store,
+    setup: Setup,
     pub network: Network,
     folder: TempDir,
 }
@@ -54,35 +46,33 @@ pub struct World {
 impl World {
     /// All of it, with both homes' packets going by some member.
     pub fn new(setup: Setup) -> Self {
-        let network = Network::new(&LINK_MBPS, &MEMBERS).expect("namespaces (these tests need root)");
-        let Network { sites, members, router, .. } = &network;
+        let names = setup.members();
+        let network = Network::new(&LINK_MBPS, names).expect("namespaces (these tests need root)");
+        ipv6::lay(&network);
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::start(&network, folder.path(), setup.round_trip, setup.servers);
-        let moving = [0, 1].map(|home| [SITES[home], INNER[home]]);
-        let moving: Vec<_> = moving.iter().map(|both| if setup.nat { &both[..] } else { &both[..1] }).collect();
-        let site =
-            |home: usize| Site { name: HOMES[home], own: *moving[home].last().expect("one"), moving: moving[home] };
-        let (etcd, sites_of) = (store.section(setup.strict), [site(0), site(1)]);
-        let names = Configurations { sites: &sites_of, members: &MEMBERS, etcd: Some(&etcd) };
-        let keys = names.write(folder.path()).expect("they are written");
+        let keys = setup.configure(folder.path(), &store.section(setup.strict));
+        let Network { sites, members, router, .. } = &network;
         let nat = setup.nat.then(|| Nat::start(members, folder.path()));
         let frr = Frr::start(members, router);
         let start = |namespace, name: &&str| Portal::start(namespace, folder.path(), name);
-        let portals = members.iter().zip(&MEMBERS).map(|(member, name)| Some(start(member, name))).collect();
+        let portals = members.iter().zip(names).map(|(member, name)| Some(start(member, name))).collect();
         let homes = sites.iter().zip(&HOMES).map(|(site, name)| start(site, name)).collect();
-        let world = Self { homes, portals, frr, nat, store, network, folder };
+        let world = Self { homes, portals, frr, nat, store, setup, network, folder };
         world.wait_for_etcd();
-        for (site, key) in sites_of.iter().zip(&keys) {
-            world.admit(site, key);
+        if !setup.files {
+            keys.iter().enumerate().for_each(|(home, key)| world.admit(home, key));
         }
         world.wait_until_ready();
         world
     }
 
-    fn admit(&self, site: &Site<'_>, key: &str) {
-        let moving: Vec<String> = site.moving.iter().map(|address| format!("{address}/32")).collect();
-        let words = ["add", site.name, "--key", key, "--allowed-ips", &moving.join(",")];
-        assert_eq!(told(&self.hub_command(0, &words)), format!("added: all members serve {}\n", site.name));
+    /// A home with this key becomes a peer of all members.
+    pub fn admit(&self, home: usize, key: &str) {
+        let addresses = self.setup.moving(home).into_iter().map(|address| format!("{address}/32"));
+        let moving: Vec<String> = addresses.chain([ipv6::PREFIXES[home].to_string()]).collect();
+        let words = ["add", HOMES[home], "--key", key, "--allowed-ips", &moving.join(",")];
+        assert_eq!(told(&self.hub_command(0, &words)), format!("added: all members serve {}\n", HOMES[home]));
     }
 
     /// The member that a home's packets go to, by its place.
@@ -120,11 +110,25 @@ impl World {
             let peer = status.iter().flat_map(|status| &status.peers).find(|peer| peer.name == HOMES[home]);
             peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == own)
         };
-        working == 2 * MEMBERS.len() && holds("active", "owner") && holds("standby", "standby")
+        working == 2 * self.portals.len() && holds("active", "owner") && holds("standby", "standby")
     }
 
     pub fn is_answered(&self, home: usize) -> bool {
-        said(&self.network.sites[home], "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
+        self.answers(home) == [true; 2]
+    }
+
+    /// Whether the server answers a home: by IPv4, and by IPv6.
+    pub fn answers(&self, home: usize) -> [bool; 2] {
+        [IpAddr::from(SERVER), IpAddr::from(ipv6::SERVER)].map(|server| {
+            said(&self.network.sites[home], "ping", &format!("-c 1 -W 1 {server}")).contains(" 0% packet loss")
+        })
+    }
+
+    /// Repairs that a home sent to a member (docs/fec.md).
+    pub fn repairs(&self, home: usize, member: usize) -> u64 {
+        let status = self.homes[home].status().expect("it answers");
+        let peer = status.peers.iter().find(|peer| peer.name == MEMBERS[member]);
+        peer.expect("a member is a peer").fec.repairs
     }
 
     /// Whether a member serves a home.
@@ -133,8 +137,11 @@ impl World {
         status.is_some_and(|status| status.peers.iter().any(|peer| peer.name == HOMES[home]))
     }
 
-    /// Until all members reach etcd, and see each other there.
+    /// Until all members reach etcd, and see each other there, if they have to do with it.
     pub fn wait_for_etcd(&self) {
+        if self.setup.files {
+            return;
+        }
         self.wait_for_etcd_to("be reached", |etcd| etcd.reached && etcd.members == MEMBERS.len());
     }
 
@@ -162,6 +169,11 @@ impl World {
         self.nat.is_some()
     }
 
+    /// A member's machine knows no flow any more, but what other members tell it.
+    pub fn forget_flows(&mut self, member: usize) {
+        self.nat.as_mut().expect("it translates").restart(member, &self.network.members[member]);
+    }
+
     /// Flows that the kernel of a member that translates knows.
     pub fn flows(&self, member: usize) -> usize {
         said(&self.network.members[member], "conntrack", "-C").trim().parse().expect("a number")
@@ -180,12 +192,12 @@ impl World {
 
     /// What members log, and what they give the router, is looked at from now on.
     pub fn capture(&self) -> Capture {
-        Capture::start(&self.network.router, self.folder.path())
+        Capture::start(&self.network.router, self.folder.path(), self.setup.members())
     }
 
     /// All that each member ever logged.
     pub fn logs(&self) -> Vec<String> {
-        MEMBERS.iter().map(|name| std::fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
+        MEMBERS.iter().map(|name| fs::read_to_string(self.path(name, "log")).unwrap_or_default()).collect()
     }
 
     pub fn signal(&self, member: usize, signal: Signal) {
@@ -212,66 +224,6 @@ impl World {
         drop(ended);
         let namespace = &self.network.members[member];
         self.portals[member] = Some(Portal::start_by(namespace, self.folder.path(), MEMBERS[member], by));
-    }
-
-    /// All that a member's machine sends, and all that comes to it, is lost from now on; or no more.
-    pub fn silence(&self, member: usize, silent: bool) {
-        let namespace = &self.network.members[member];
-        if silent {
-            let chain = |hook: &str| format!("chain {hook} {{ type filter hook {hook} priority -300; policy drop; }};");
-            nft(namespace, &format!("table inet silent {{ {} {} }}", chain("prerouting"), chain("output")));
-        } else {
-            nft(namespace, "delete table inet silent");
-        }
-    }
-
-    /// What matches one of these is lost on its way through the net from now on.
-    pub fn lose(&self, matches: &[String]) {
-        let rules: String = matches.iter().map(|one| format!("{one} drop; ")).collect();
-        let chain = "chain forward { type filter hook forward priority 0; ";
-        nft(&self.network.net, &format!("table inet lost {{ {chain}{rules} }}; }}"));
-    }
-
-    /// What members say to each other through the net is lost from now on.
-    pub fn part_members(&self) {
-        let own: Vec<String> = (0..MEMBERS.len()).map(|member| outward(member)[0].to_string()).collect();
-        let own = own.join(", ");
-        self.lose(&[format!("ip saddr {{ {own} }} ip daddr {{ {own} }}")]);
-    }
-
-    pub fn lose_no_more(&self) {
-        nft(&self.network.net, "delete table inet lost");
-    }
-
-    /// What the router's daemons and a member's say to each other is lost from now on: BGP and BFD.
-    pub fn unroute(&self, member: usize) {
-        let [own, _] = upward(member);
-        let lost = |way: &str| format!("ip {way} {own} meta l4proto {{ tcp, udp }} th dport {{ 179, 3784 }} drop; ");
-        let chain = |hook: &str, way| format!("chain {hook} {{ type filter hook {hook} priority 0; {} }};", lost(way));
-        let [from, to] = [chain("input", "saddr"), chain("output", "daddr")];
-        nft(&self.network.router, &format!("table inet unrouted {{ {from} {to} }}"));
-    }
-
-    /// No more; returns when the router hears all members' announcements: the owner's and the standby's.
-    pub fn route_again(&self) {
-        nft(&self.network.router, "delete table inet unrouted");
-        SITES.iter().for_each(|site| self.frr.wait_for_paths(*site, 2));
-    }
-
-    /// Packets of the homes' that a member gave the router so far: begins to count at the first call.
-    pub fn forwarded(&self, member: usize) -> u64 {
-        let name = MEMBERS[member];
-        let there = said(&self.network.router, "nft", "list table inet counted");
-        if !there.contains("counter") {
-            let rule = |name: &str| format!("iifname {name} ip saddr {{ {}, {} }} counter; ", SITES[0], SITES[1]);
-            let rules: String = MEMBERS.iter().map(|name| rule(name)).collect();
-            let chain = "chain prerouting { type filter hook prerouting priority -300; ";
-            nft(&self.network.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
-            return 0;
-        }
-        let line = there.lines().find(|line| line.contains(&format!("iifname \"{name}\""))).expect("it is counted");
-        let (_, count) = line.split_once("packets ").expect("a counter");
-        count.split(' ').next().and_then(|count| count.parse().ok()).expect("a number")
     }
 }
 

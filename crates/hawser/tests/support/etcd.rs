@@ -111,6 +111,40 @@ impl Servers {
         self.hung[at] = None;
     }
 
+    /// The disk of one is full, to the last block.
+    pub fn fill(&self, at: usize) {
+        disk::fill(self.running[at].as_ref().expect("it runs").id(), &self.data(at));
+    }
+
+    /// One ends by itself.
+    pub fn wait_for_end(&mut self, at: usize) {
+        let (mut child, end) = (self.running[at].take().expect("it ran"), Instant::now() + PATIENCE);
+        while child.try_wait().expect("it can be waited for").is_none() {
+            assert!(Instant::now() < end, "server {at} of etcd goes on");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// One is killed, if it runs, and its disk has room again.
+    pub fn empty(&mut self, at: usize) {
+        self.kill(at);
+        disk::empty(&self.data(at));
+    }
+
+    /// None hears another one any more, and each still hears members; or no more.
+    pub fn part(&self, parted: bool) {
+        let chain = "chain input { type filter hook input priority 0; tcp dport 2380 drop; tcp sport 2380 drop; };";
+        let parting = format!("table inet parted {{ {chain} }}");
+        let text = if parted { parting.as_str() } else { "delete table inet parted" };
+        let output = self.namespace.command("nft").arg(text).output().expect("run nft (nftables)");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The processes of those that run.
+    pub fn processes(&self) -> Vec<u32> {
+        self.running.iter().flatten().map(Child::id).collect()
+    }
+
     /// One is killed, and its machine with it.
     pub fn kill(&mut self, at: usize) {
         self.go_on(at);
