@@ -5,7 +5,7 @@
 
 use hawser_config::{Config, DEFAULT_PORT, Etcd, PeerName, PublicKey, Transport};
 use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember};
-use hawser_portal::pairing::{Endpoint, Hub, Member, Share};
+use hawser_portal::pairing::{Endpoint, Hub, Member, Share, Turn};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -18,14 +18,22 @@ use crate::failure::Failure;
 pub struct Known {
     /// The hub; none where this portal is no member of one.
     pub hub: Option<Hub>,
+    /// Which addresses this member promises, among all members.
+    pub turn: Turn,
     /// Networks of peers that are not in the configuration.
     pub networks: Vec<IpNet>,
     /// Their names.
     pub names: Vec<String>,
 }
 
-/// What is known for a token; `named`: the other members, as they were typed.
-pub fn known(home: &Home, config: &Config, own: &PublicKey, named: &[String]) -> Result<Known, Failure> {
+/// What is known for a token of this peer; `named`: the other members, as they were typed.
+pub fn known(
+    home: &Home,
+    config: &Config,
+    own: &PublicKey,
+    peer: &PeerName,
+    named: &[String],
+) -> Result<Known, Failure> {
     let Some(hub) = &config.hub else {
         return if named.is_empty() {
             Ok(Known::default())
@@ -41,20 +49,21 @@ pub fn known(home: &Home, config: &Config, own: &PublicKey, named: &[String]) ->
     };
     let tcp = config.portal.transports.contains(&Transport::Tcp);
     match &hub.etcd {
-        Some(etcd) if named.is_empty() => by_etcd(home, etcd, own, tcp),
+        Some(etcd) if named.is_empty() => by_etcd(home, etcd, own, peer, tcp),
         Some(_) => Err(Failure::wrong("make token: --member, and etcd knows the members").hint("leave --member out")),
         None if named.is_empty() => Err(Failure::wrong("make token: a hub's token names all members")
             .hint("name each other one, as its `hawser serve` prints it: --member NAME=KEY@HOST:PORT")),
         None => {
-            let others = named.iter().map(|text| typed(text, tcp)).collect::<Result<_, _>>()?;
+            let others = named.iter().map(|text| typed(text, tcp)).collect::<Result<Vec<Member>, _>>()?;
+            let turn = Turn::among(name, others.iter().map(|other| &other.name));
             let hub = Hub::new((name.clone(), own, Share::default()), others, false).map_err(Failure::failed)?;
-            Ok(Known { hub: Some(hub), ..Known::default() })
+            Ok(Known { hub: Some(hub), turn, ..Known::default() })
         }
     }
 }
 
 /// Step 1.
-fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known, Failure> {
+fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, peer: &PeerName, tcp: bool) -> Result<Known, Failure> {
     let told = Client::order(&home.socket, Deed::HubList).map_err(|error| match error {
         ClientError::NotRunning { .. } => {
             Failure::failed("make token: the portal does not run, and knows no other member")
@@ -73,7 +82,8 @@ fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known
     let networks = list.peers.iter().flat_map(|peer| &peer.allowed_ips).filter_map(|net| net.parse().ok());
     let share = share(etcd.weight, etcd.rack).expect("a configuration has no greater ones");
     Ok(Known {
-        hub: Some(Hub::new((etcd.name.clone(), own, share), others, true).map_err(Failure::failed)?),
+        turn: Turn::among(&etcd.name, others.iter().map(|other| &other.name)),
+        hub: Some(Hub::of_peer((etcd.name.clone(), own, share), others, peer).map_err(Failure::failed)?),
         networks: networks.collect(),
         names: list.peers.into_iter().map(|peer| peer.name).collect(),
     })
