@@ -14,6 +14,7 @@ use super::due::Own;
 use super::{Driver, LEAVE_TIMEOUT};
 use crate::client::{Access, Client, If, Write};
 use crate::keys::{Key, MemberName, Prefix};
+use crate::namesake::Namesake;
 use crate::record::{Member, Record as _};
 use crate::roster::{Cache, HubPeer, Roster};
 use crate::state::{History, Revision, State};
@@ -70,6 +71,8 @@ pub struct View {
     pub confirmed: Option<Time>,
     /// Why something that the member wants to write is not; none where it is.
     pub unwritten: Option<String>,
+    /// Who has the member's name in etcd, where it is another portal: this one is in nobody's list then.
+    pub namesake: Option<Namesake>,
     pub(super) client: Option<Client>,
 }
 
@@ -147,6 +150,7 @@ impl View {
             reach: Reach::Asked((settings.clock)()),
             confirmed: None,
             unwritten: None,
+            namesake: None,
             client: None,
         }
     }

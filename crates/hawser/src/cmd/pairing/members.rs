@@ -4,7 +4,7 @@
 //!    the other members ([`shown`] is what their own `hawser serve` prints for that).
 
 use hawser_config::{Config, DEFAULT_PORT, Etcd, PeerName, PublicKey, Transport};
-use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember};
+use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember, NAMESAKE_HINT};
 use hawser_portal::pairing::{Endpoint, Hub, Member, Share, Turn};
 use ipnet::IpNet;
 use serde_json::Value;
@@ -73,8 +73,12 @@ fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, peer: &PeerName, tcp: bool
     })?;
     let list: HubList = serde_json::from_value(told.unwrap_or(Value::Null))
         .map_err(|error| Failure::failed(format!("list members: {error}")))?;
-    let others = list.members.iter().filter(|member| member.public_key != own.to_string());
-    let others = others.map(|member| read(member, tcp)).collect::<Result<Vec<Member>, Failure>>()?;
+    let others = || list.members.iter().filter(|member| member.public_key != own.to_string());
+    if let Some(HubMember { name, endpoints, .. }) = others().find(|other| other.name == etcd.name.as_str()) {
+        let other = format!("make token: the hub's member {name} is another portal, at {}", endpoints.join(", "));
+        return Err(Failure::failed(other).hint(NAMESAKE_HINT));
+    }
+    let others = others().map(|member| read(member, tcp)).collect::<Result<Vec<Member>, Failure>>()?;
     if others.is_empty() {
         return Err(Failure::failed("make token: etcd knows no other member of this hub")
             .hint("a token names all that run: start the others, and look: hawser hub members"));

@@ -62,6 +62,7 @@ impl Serving<'_> {
             let (kind, cause) = news.tell();
             self.told.note(kind, "", "", &cause);
         }
+        store.tell_namesake();
         let state = store.view.state.clone();
         store.detector.follow(&state, &store.own);
         self.tell_missed();
