@@ -128,9 +128,9 @@ impl NetConfig {
         outcomes
     }
 
-    /// None where they are to be set one by one: there are no two, or each will say what is wrong.
+    /// None where they are to be set one by one: there are none, or each will say what is wrong.
     async fn apply_routes(&mut self, routes: &[&RouteSpec]) -> Option<Vec<Result<Applied, NetConfigError>>> {
-        if routes.len() < 2 || self.leftovers {
+        if routes.is_empty() || self.leftovers {
             return None;
         }
         let names = self.names(routes).await.ok()?;
@@ -189,7 +189,7 @@ impl NetConfig {
 
     /// None where they are to be removed one by one.
     async fn undo_routes(&mut self, routes: &[&RouteSpec]) -> Option<Vec<Result<(), NetConfigError>>> {
-        if routes.len() < 2 {
+        if routes.is_empty() {
             return None;
         }
         let names = self.names(routes).await.ok()?;

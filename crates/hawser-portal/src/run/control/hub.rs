@@ -18,7 +18,7 @@ use hawser_hub::units::Epoch;
 use hawser_net::netcfg::{Change, IfIndex, Metric, RouteSpec, TableId};
 use serde::{Deserialize, Serialize};
 
-use super::mtu::Mtus;
+use super::mtu::Fit;
 use super::system::needs_route;
 use crate::api::HubStatus;
 use crate::run::messages::Standing;
@@ -131,12 +131,12 @@ pub fn announced(
     peer: &Peer,
     interface: IfIndex,
     announcements: &Announcements,
-    mtus: &Mtus,
+    fit: &Fit<'_>,
 ) -> Vec<Change> {
     let Some(hub) = &config.hub else { return Vec::new() };
     let Some(metric) = announcements.get(&peer.public_key).copied().map(Metric) else { return Vec::new() };
     let table = Some(TableId(hub.table)).filter(|table| *table != TableId::MAIN);
-    let mtu = mtus.of_route(config, peer).filter(|_| table.is_none());
+    let mtu = fit.of_route(peer).filter(|_| table.is_none());
     let nets = peer.allowed_ips.iter().filter(|net| needs_route(config, net));
     let route = |net| RouteSpec { table, metric: Some(metric), mtu, ..RouteSpec::to(net, interface) };
     nets.map(|net| Change::Route(route(*net))).collect()
