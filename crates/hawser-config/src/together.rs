@@ -38,6 +38,7 @@ impl Config {
         self.packets_are_forwarded_elsewhere(file);
         self.every_forward_leads_somewhere(file);
         self.every_rule_fits_some_packet(file);
+        self.no_member_of_a_hub_relays(file);
     }
 
     fn every_peer_is_reached_or_calls(&self, file: &mut Document<'_, '_, '_>) {
@@ -170,6 +171,17 @@ impl Config {
                 let fault = format!("`interface`: no network behind this portal is at {interface}");
                 file.fault_of("rule", place, fault, format!("add to [gateway]: serve = [\"{interface}\"]"));
             }
+        }
+    }
+
+    /// A member has a route into its own TUN device to each peer that it stands by for: a packet by that looks as if
+    /// routers had lost the owner's announcement.
+    fn no_member_of_a_hub_relays(&self, file: &mut Document<'_, '_, '_>) {
+        if self.hub.is_some() && self.portal.relay {
+            let fault = "`relay` at a member of a hub: what a peer sends to one that another member owns would move that \
+                         one here";
+            let hint = "leave it out; peers that are to reach each other need a remote portal that is in no hub";
+            file.fault_at("portal", "relay", fault, hint);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::support;
 use hawser_core::drops::DropReason;
-use hawser_core::endpoint::Endpoint;
+use hawser_core::endpoint::{Endpoint, Event, Standing};
 use hawser_core::packet::Offload;
 use hawser_core::transport::Transport;
-use hawser_core::units::{Ecn, LinkId, Time};
+use hawser_core::units::{Ecn, LinkId, PeerId, Time};
 use std::net::SocketAddr;
 use std::time::Duration;
 use support::{Buffer, Delivered, endpoint, link, packet, peer};
@@ -122,6 +122,28 @@ fn peers_that_may_talk_reach_each_other_by_the_portal() {
     send(&mut star.hub, now, &back[0]);
     star.run(50);
     assert_eq!((star.delivered[2].0.as_slice(), star.hub_dropped()), ([inner(2, 3)].as_slice(), 0));
+}
+
+/// Of a hub's member: the other peer is another member's.
+#[test]
+fn what_one_peer_sends_another_does_not_say_that_routers_bring_its_packets_here() {
+    for isolated in [true, false] {
+        let mut star = Star::new(isolated);
+        let (now, other) = (star.now, PeerId(1));
+        star.hub.set_standing(now, other, Standing::Held, &mut star.delivered[0]);
+        let holds = |hub: &mut Endpoint| {
+            let events: Vec<Event> = std::iter::from_fn(|| hub.poll_event()).collect();
+            events.contains(&Event::Holds { peer: other })
+        };
+        holds(&mut star.hub);
+        send(&mut star.hub, now, &inner(2, 3));
+        assert_eq!(star.hub.brought(now, other), None, "isolated: {isolated}");
+        assert_eq!(holds(&mut star.hub), !isolated, "where peers may talk it waits for who owns it");
+        assert_eq!(star.hub_dropped(), u64::from(isolated));
+        send(&mut star.hub, now, &inner(1, 3));
+        assert_eq!(star.hub.brought(now, other), Some((now, now)), "isolated: {isolated}");
+        assert!(holds(&mut star.hub));
+    }
 }
 
 /// A packet of `len` bytes from the hub's network to a peer, of one of many flows.

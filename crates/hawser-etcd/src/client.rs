@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
+use hawser_config::PublicKey;
 use tokio::sync::mpsc;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -20,7 +21,8 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::keys::{Key, Prefix};
+use crate::keys::{Key, MemberName, Prefix};
+use crate::namesake::Namesake;
 use crate::proto::{
     Call, Compare, CompareTarget, DeleteRangeRequest, EventType, KeyValue, LeaseGrantRequest, LeaseKeepAliveRequest,
     LeaseRevokeRequest, Operation, PutRequest, RangeRequest, RequestOp, RequestUnion, TargetUnion, TxnRequest,
@@ -92,6 +94,15 @@ impl Fault {
 /// A lease of etcd's. A plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseId(i64);
+
+/// What came of writing a member. Owned data.
+#[derive(Debug)]
+pub enum Registered {
+    /// It is there, with this lease.
+    As(LeaseId),
+    /// Another portal has its name.
+    Taken(Namesake),
+}
 
 /// All keys of a hub at one revision. Owned data.
 #[derive(Debug)]
@@ -197,12 +208,30 @@ impl Client {
         Ok(Watch { answers, requests })
     }
 
-    /// Step 4: these with a lease of their own.
-    pub async fn register(&self, lease: Duration, writes: Vec<Write>) -> Result<LeaseId, Fault> {
+    /// Step 4: these with a lease of their own, unless another portal than the one with this key has the name.
+    pub async fn register(
+        &self,
+        name: &MemberName,
+        own: &PublicKey,
+        lease: Duration,
+        writes: Vec<Write>,
+    ) -> Result<Registered, Fault> {
+        const OPERATION: &str = "write member";
+        let at = Key::Member(name.clone());
+        let request = RangeRequest { key: self.prefix.full(&at), range_end: Vec::new(), limit: 1, revision: 0 };
+        let there = self.ask("read member", request).await?.kvs.into_iter().next();
+        if let Some(namesake) = Namesake::of(name, own, there.as_ref().map(|kv| &kv.value[..])) {
+            return Ok(Registered::Taken(namesake));
+        }
+        let hold = there.map_or(If::Absent(at.clone()), |kv| If::Unchanged(at, Revision(kv.mod_revision)));
         let ttl = i64::try_from(lease.as_secs()).unwrap_or(i64::MAX);
         let lease = LeaseId(self.ask("take a lease", LeaseGrantRequest { ttl }).await?.id);
-        self.write("write member", Vec::new(), writes, Some(lease)).await?;
-        Ok(lease)
+        if self.write(OPERATION, vec![hold], writes, Some(lease)).await? {
+            return Ok(Registered::As(lease));
+        }
+        // It ends by itself, too.
+        let _ = self.leave(lease).await;
+        Err(Fault::new(OPERATION, "another portal did so at this moment"))
     }
 
     /// Step 4: for how long the lease lasts from now; zero for one that is over.

@@ -2,9 +2,9 @@
 //!
 //! 1. Connect to a server, and list what is new, or go on where the last connection ended; then watch. Another history
 //!    than before is told by its mark, which the first member writes.
-//! 2. Each third of the lease a round: the lease is renewed, or taken anew, and the watch is asked for a sign of life.
-//!    A read that a quorum answers is part of it, so that a round that is over shows that what was heard is all that
-//!    there was.
+//! 2. Each third of the lease a round (`round`): the lease is renewed, or taken anew where no other portal has the
+//!    member's name, and the watch is asked for a sign of life. A read that a quorum answers is part of it, so that a
+//!    round that is over shows that what was heard is all that there was.
 //! 3. What the member wants to have written ([`Own`]) is, as soon as etcd takes it ([`due()`]); a revocation waits for
 //!    nothing else that is being written.
 //! 4. A call that fails ends the connection. The next server is tried at once, then later and later.
@@ -29,10 +29,12 @@ use crate::state::{Begin, Heard, History, Revision, State, Touched, Watched};
 
 mod due;
 mod handle;
+mod round;
 
 pub use due::Own;
 use due::due;
 pub use handle::{Handle, Leaving, Reach, Settings, View};
+use round::{Outcome, Registration, Round, round};
 
 /// A lease outlives two rounds that are lost.
 const ROUNDS: u32 = 3;
@@ -69,6 +71,8 @@ struct Session {
     client: Client,
     watch: Watch,
     lease: Option<LeaseId>,
+    /// The last round wrote the member: the watch may not have told yet.
+    is_new: bool,
     /// A round, and when the one began that the watch was asked about.
     round: Pending<Result<Round, Fault>>,
     asked: Option<(Time, Instant)>,
@@ -78,14 +82,6 @@ struct Session {
     /// Something changed of what is wanted, or there; nothing is written before then, after a failure.
     news: bool,
     pause: Instant,
-}
-
-/// A round that succeeded.
-struct Round {
-    begun: Time,
-    lease: Option<LeaseId>,
-    /// What came of writing the member; none where it was there.
-    written: Option<Result<(), Fault>>,
 }
 
 /// Whether a connection goes on.
@@ -157,7 +153,8 @@ impl Driver {
         self.view.client = Some(client.clone());
         let pause = Instant::now();
         let (round, asked, writing, revoking) = (None, None, None, false);
-        Ok(Session { client, watch, lease: None, round, asked, writing, revoking, news: true, pause })
+        let (lease, is_new) = (None, false);
+        Ok(Session { client, watch, lease, is_new, round, asked, writing, revoking, news: true, pause })
     }
 
     /// Step 1: etcd gets a mark, or a copy another one, before this member writes anything else there. Whoever comes
@@ -196,9 +193,9 @@ impl Driver {
                     self.begin_round(&mut session)?;
                 }
                 done = finished(&mut session.round) => {
-                    let Round { begun, lease, written } = done?;
-                    session.lease = lease;
-                    written.iter().for_each(|written| self.note_written(written));
+                    let Round { begun, lease, outcome } = done?;
+                    (session.lease, session.is_new) = (lease, matches!(outcome, Outcome::Written));
+                    self.note_round(outcome);
                     session.asked.get_or_insert((begun, Instant::now()));
                     session.watch.ask();
                 }
@@ -253,7 +250,10 @@ impl Driver {
                 Write::Put(Key::Member(name.clone()), member.encode()),
                 Write::Put(Key::Load(name.clone()), load.encode()),
             ];
-            session.round = Some(Box::pin(round(session.client.clone(), session.lease, *lease, writes, clock())));
+            let is_own = self.state.member(name).map_or(session.is_new, |there| there.key == member.key);
+            let registration = Registration { name: name.clone(), key: member.key, lease: *lease, writes };
+            let round = round(session.client.clone(), session.lease, is_own, registration, clock());
+            session.round = Some(Box::pin(round));
         }
         Ok(())
     }
@@ -313,6 +313,23 @@ impl Driver {
         };
         self.view.reach = Reach::Away(since, fault.to_string());
         self.send();
+    }
+
+    /// Step 2.
+    fn note_round(&mut self, outcome: Outcome) {
+        let namesake = match outcome {
+            Outcome::Refused(fault) => return self.note_written(&Err(fault)),
+            Outcome::Taken(namesake) => Some(namesake),
+            Outcome::Written => {
+                self.note_written(&Ok(()));
+                None
+            }
+            Outcome::Renewed => None,
+        };
+        if self.view.namesake != namesake {
+            self.view.namesake = namesake;
+            self.send();
+        }
     }
 
     fn note_written(&mut self, written: &Result<(), Fault>) {
@@ -382,31 +399,6 @@ impl Driver {
 
     fn send(&self) {
         self.views.send_replace(self.view.clone());
-    }
-}
-
-/// The lease lasts on, or a new one is taken; at the least etcd has answered.
-async fn round(
-    client: Client,
-    lease: Option<LeaseId>,
-    length: Duration,
-    writes: Vec<Write>,
-    begun: Time,
-) -> Result<Round, Fault> {
-    if let Some(lease) = lease {
-        // A server whose disk hangs has the leader renew, which asks nobody: a read shows that it has all that is there.
-        let (left, _) = tokio::try_join!(client.keep_alive(lease), client.now())?;
-        if !left.is_zero() {
-            return Ok(Round { begun, lease: Some(lease), written: None });
-        }
-    }
-    match client.register(length, writes).await {
-        Ok(lease) => Ok(Round { begun, lease: Some(lease), written: Some(Ok(())) }),
-        Err(fault) => {
-            // It may be full, or refuse this user: what it tells is good all the same.
-            client.now().await?;
-            Ok(Round { begun, lease: None, written: Some(Err(fault)) })
-        }
     }
 }
 

@@ -298,7 +298,12 @@ impl State {
         self.members.iter().map(|(name, member)| (name, member, self.loads.get(name).cloned().unwrap_or_default()))
     }
 
-    /// The member of this name.
+    /// What the member of this name says of itself.
+    pub fn member(&self, name: &MemberName) -> Option<&Member> {
+        self.members.get(name)
+    }
+
+    /// The name of the member with this id.
     pub fn named(&self, id: MemberId) -> Option<&MemberName> {
         self.members.iter().find(|(_, member)| member_id(&member.key) == id).map(|(name, _)| name)
     }

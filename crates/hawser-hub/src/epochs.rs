@@ -2,7 +2,8 @@
 //!
 //! 1. At the start a block of epochs above what the disk says is reserved, and written before the first of them is
 //!    used.
-//! 2. `follow`: when half of a block is used up, the next is reserved, so that no move waits for a disk.
+//! 2. `follow`: when half of a block is used up, the next is reserved, so that no move waits for a disk. One that is not
+//!    written is not reserved.
 //!
 //! A peer that restarts begins above all that it reserved, whether it made them or not.
 
@@ -31,13 +32,12 @@ impl Reserve {
         Epoch::new(self.end)
     }
 
-    /// Step 2: the peer is at `epoch`. True when [`Reserve::to_store`] is another from now on, and to be written.
-    pub fn follow(&mut self, epoch: Epoch) -> bool {
+    /// Step 2: the peer is at `epoch`. What is reserved from the moment on that [`Reserve::to_store`] of it is written;
+    /// none where there is no need yet. Until then this one holds, and each epoch asks again.
+    #[must_use]
+    pub fn follow(self, epoch: Epoch) -> Option<Reserve> {
         let runs_out = self.end.saturating_sub(epoch.get()) <= BLOCK / 2;
-        if runs_out {
-            self.end = (epoch.get() + BLOCK).min(Epoch::LAST.get());
-        }
-        runs_out
+        runs_out.then(|| Reserve { end: (epoch.get() + BLOCK).min(Epoch::LAST.get()) })
     }
 }
 
@@ -57,8 +57,8 @@ mod tests {
                 last = epoch.get();
                 assert!(Some(epoch) < stored, "{epoch:?} was not reserved");
                 epoch = epoch.next().expect("epochs are left");
-                if reserve.follow(epoch) {
-                    stored = reserve.to_store();
+                if let Some(next) = reserve.follow(epoch) {
+                    (reserve, stored) = (next, next.to_store());
                 }
             }
         }
@@ -66,10 +66,28 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_ahead_is_followed_and_the_end_is_an_end() {
+    fn what_was_not_written_is_asked_for_again_with_the_next_epoch() {
         let (mut reserve, first) = Reserve::begin(None).expect("epochs are left");
-        assert!(!reserve.follow(first) && reserve.follow(Epoch::new(10_000).expect("in range")));
-        assert_eq!(reserve.to_store(), Epoch::new(10_000 + BLOCK));
+        // The disk takes nothing until then.
+        let written_at = BLOCK / 2 + 9;
+        let mut asked = Vec::new();
+        for epoch in (first.get()..=BLOCK).filter_map(Epoch::new) {
+            assert!(Some(epoch) < reserve.to_store(), "{epoch:?} was not reserved");
+            let Some(next) = reserve.follow(epoch) else { continue };
+            asked.push(epoch.get());
+            if epoch.get() >= written_at {
+                reserve = next;
+            }
+        }
+        assert_eq!(asked, (BLOCK / 2 + 1..=written_at).collect::<Vec<_>>(), "each time, until it is there");
+    }
+
+    #[test]
+    fn a_jump_ahead_is_followed_and_the_end_is_an_end() {
+        let (reserve, first) = Reserve::begin(None).expect("epochs are left");
+        assert_eq!(reserve.follow(first), None);
+        let ahead = reserve.follow(Epoch::new(10_000).expect("in range")).expect("it is far behind");
+        assert_eq!(ahead.to_store(), Epoch::new(10_000 + BLOCK));
         assert_eq!(Reserve::begin(Some(Epoch::LAST)), None);
     }
 }

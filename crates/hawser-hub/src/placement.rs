@@ -13,6 +13,7 @@
 //! differently that are equal to 2⁻⁵², which harms nobody: the peer decides.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::units::{MemberId, PeerTag};
 
@@ -61,6 +62,24 @@ pub fn order(peer: PeerTag, members: &[Member]) -> Vec<MemberId> {
         others.sort_by(|one, other| first.order_behind(one, other));
     }
     scored.into_iter().map(|member| member.id).collect()
+}
+
+/// The `most` of `others` that stand beside `kept` in a list for `peer`: the best of each rack, then the second best of
+/// each, and on, so that as few as can be fail together; those without a weight last. `kept` is its rack's best.
+pub fn spread(peer: PeerTag, kept: &Member, others: &[Member], most: usize) -> Vec<MemberId> {
+    let mut scored: Vec<Scored> = others.iter().map(|member| Scored::new(peer, member)).collect();
+    scored.sort_by(Scored::order);
+    let mut before = BTreeMap::from([(kept.rack, 1)]);
+    // With how many of its rack are better, or kept.
+    let ranked = scored.into_iter().map(|member| {
+        let better = before.entry(member.rack).or_insert(0_usize);
+        *better += 1;
+        (member.score.is_infinite(), *better, member.id)
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    // Those of one rank stay in the order of their scores.
+    ranked.sort_by_key(|(is_last, better, _)| (*is_last, *better));
+    ranked.into_iter().take(most).map(|(_, _, id)| id).collect()
 }
 
 #[derive(Copy, Clone)]

@@ -41,12 +41,12 @@ pub struct MemberId(pub u64);
 impl MemberId {
     /// That of a public key.
     pub fn of(key: &PublicKey) -> Self {
-        MemberId(name(key))
+        MemberId(name(&key.0))
     }
 }
 
-fn name(key: &PublicKey) -> u64 {
-    Blake2s256::digest(key.0).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+fn name(of: &[u8]) -> u64 {
+    Blake2s256::digest(of).first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 /// A peer, the same to all members: the first eight bytes of its public key's BLAKE2s-256. A plain number.
@@ -56,7 +56,12 @@ pub struct PeerTag(pub u64);
 impl PeerTag {
     /// That of a public key.
     pub fn of(key: &PublicKey) -> Self {
-        PeerTag(name(key))
+        PeerTag(name(&key.0))
+    }
+
+    /// One for a peer whose key nobody knows yet, by what it is called.
+    pub fn of_name(called: &str) -> Self {
+        PeerTag(name(called.as_bytes()))
     }
 }
 

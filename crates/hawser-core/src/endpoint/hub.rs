@@ -21,7 +21,6 @@ use crate::rules::Mark;
 use crate::session::{Part, Presence, Reach, Sink};
 use crate::units::{PeerId, Start, Time};
 use crate::wire::HubFrame;
-use std::net::IpAddr;
 
 /// Whether packets from and for a peer are forwarded. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -211,7 +210,7 @@ impl Endpoint {
     }
 
     /// Step 3: since when the host brings packets for a peer that are held, and when the last one came; none where it
-    /// has brought none for a second.
+    /// has brought none for a second. What this portal's other peers send is not brought: routers say nothing by it.
     pub fn brought(&self, now: Time, PeerId(id): PeerId) -> Option<(Time, Time)> {
         self.peers[id as usize].brought(now)
     }
@@ -223,19 +222,18 @@ impl Endpoint {
 
     /// Step 3: what came from TUN for a peer that is not served. Without one, `reason` is why it is dropped.
     #[cold]
-    pub(super) fn refuse_inner(
-        &mut self,
-        now: Time,
-        train: TrainId,
-        (destination, mark): (IpAddr, Mark),
-        reason: DropReason,
-    ) {
+    pub(super) fn refuse_inner(&mut self, now: Time, train: TrainId, mark: Mark, reason: DropReason) {
+        let (source, destination) = (self.store.train(train).source(), self.store.train(train).destination());
         let reason = match self.routing.unserved(destination) {
+            // As for a peer that is served.
+            Some((peer, _)) if self.routing.is_from_another(peer, source) => DropReason::BetweenPeers,
             Some((peer, Standing::Held)) if self.store.charge(train, peer.0) => {
                 let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
                 self.store.treat(train, treatment);
+                // A peer must not move another one by what it sends.
+                let is_brought = !self.routing.belongs_to_another(peer, source);
                 let (held, mut cx) = self.parts(peer);
-                if held.hold(now, train, &mut cx) {
+                if held.hold(now, train, is_brought, &mut cx) {
                     self.events.push(Event::Holds { peer });
                 }
                 return;

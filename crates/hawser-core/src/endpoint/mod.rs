@@ -172,7 +172,7 @@ impl Endpoint {
                 let (peer, mut cx) = self.parts(peer);
                 peer.enqueue(now, train, &mut cx);
             }
-            Err(reason) => self.refuse_inner(now, train, (destination, mark), reason),
+            Err(reason) => self.refuse_inner(now, train, mark, reason),
         }
     }
 

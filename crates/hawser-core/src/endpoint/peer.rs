@@ -159,15 +159,20 @@ impl Peer {
         self.waiting.push_back((now, train));
     }
 
-    /// A train for this peer, which may be another member's; kept for a moment. Whether it is the first.
-    pub fn hold(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) -> bool {
+    /// A train for this peer, which may be another member's; kept for a moment. `is_brought`: by routers, and not by
+    /// another peer of this portal. Whether it is the first.
+    pub fn hold(&mut self, now: Time, train: TrainId, is_brought: bool, cx: &mut Context<'_>) -> bool {
         if self.held.len() == WAITING_TRAINS
             && let Some((_, oldest)) = self.held.pop_front()
         {
             cx.store.release_all(oldest);
             cx.drops.count(DropReason::NotOwner);
         }
+        let is_first = self.held.is_empty();
         self.held.push_back((now, train));
+        if !is_brought {
+            return is_first;
+        }
         let before = self.brought(now);
         self.brought = Some((before.map_or(now, |(first, _)| first), now));
         before.is_none()

@@ -136,7 +136,7 @@ impl Routing {
     }
 
     /// Whether a packet for `peer` that came from TUN is another peer's, and may not be.
-    fn is_from_another(&mut self, peer: PeerId, source: IpAddr) -> bool {
+    pub fn is_from_another(&mut self, peer: PeerId, source: IpAddr) -> bool {
         if !self.isolates {
             return false;
         }
@@ -151,7 +151,7 @@ impl Routing {
     }
 
     /// Whether a network, not a default route, of another peer holds `address`.
-    fn belongs_to_another(&self, peer: PeerId, address: IpAddr) -> bool {
+    pub fn belongs_to_another(&self, peer: PeerId, address: IpAddr) -> bool {
         let owner = self.table.get_lpm(&address.into()).filter(|(network, _)| network.prefix_len() > 0);
         let another = |owner: PeerId| owner != peer && !self.are_twins(peer, Some(owner));
         owner.is_some_and(|(_, owner)| another(*owner)) && !self.own.contains(&address)

@@ -14,6 +14,7 @@ use super::due::Own;
 use super::{Driver, LEAVE_TIMEOUT};
 use crate::client::{Access, Client, If, Write};
 use crate::keys::{Key, MemberName, Prefix};
+use crate::namesake::Namesake;
 use crate::record::{Member, Record as _};
 use crate::roster::{Cache, HubPeer, Roster};
 use crate::state::{History, Revision, State};
@@ -73,6 +74,8 @@ pub struct View {
     /// Whose revocations etcd was asked to write since the start, and does not tell of: a server whose disk hangs may do
     /// so whenever that goes on.
     pub given: Arc<BTreeSet<PublicKey>>,
+    /// Who has the member's name in etcd, where it is another portal: this one is in nobody's list then.
+    pub namesake: Option<Namesake>,
     pub(super) client: Option<Client>,
 }
 
@@ -151,6 +154,7 @@ impl View {
             confirmed: None,
             unwritten: None,
             given: Arc::default(),
+            namesake: None,
             client: None,
         }
     }

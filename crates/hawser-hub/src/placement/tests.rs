@@ -71,6 +71,33 @@ fn small_hubs_have_what_they_can() {
     assert_eq!(pair(place(PeerTag(1), &drained)), [two[1].id]);
 }
 
+#[test]
+fn a_list_that_has_not_all_of_them_is_spread_over_racks_and_members() {
+    let mut others: Vec<_> = (1..20).map(|id| member(id, id as u32 % 5, 1)).collect();
+    let (kept, drained) = (member(0, 0, 1), member(99, 7, 0));
+    others.push(drained);
+    let (mut counts, peers) = (BTreeMap::new(), 10_000);
+    for peer in (0..peers).map(PeerTag) {
+        let list = spread(peer, &kept, &others, 7);
+        let mut racks = BTreeMap::from([(kept.rack, 1)]);
+        for id in &list {
+            *counts.entry(*id).or_insert(0) += 1;
+            let rack = others.iter().find(|other| other.id == *id).expect("it is one of them").rack;
+            *racks.entry(rack).or_insert(0) += 1;
+        }
+        assert_eq!(racks.len(), 5, "{racks:?}");
+        assert!(racks.values().all(|of_rack| (1..=2).contains(of_rack)), "{racks:?}");
+    }
+    let mean = peers as u32 * 7 / 19;
+    assert_eq!((counts.len(), counts.values().sum::<u32>()), (19, peers as u32 * 7));
+    assert!(
+        counts.values().all(|count| (mean / 2..mean * 3 / 2).contains(count)),
+        "{counts:?}, and the mean is {mean}"
+    );
+    let all = spread(PeerTag(1), &kept, &others, 30);
+    assert_eq!((all.len(), all.last()), (20, Some(&drained.id)), "who takes nobody is the last");
+}
+
 fn members() -> impl Strategy<Value = Vec<Member>> {
     proptest::collection::btree_map(0..1000u64, (0..4u32, 0..4u32), 0..12)
         .prop_map(|map| map.into_iter().map(|(id, (rack, weight))| member(id, rack, weight)).collect())
@@ -106,6 +133,8 @@ proptest! {
     fn the_order_in_which_members_are_listed_does_not_matter(members in members(), peer: u64) {
         let reversed: Vec<_> = members.iter().rev().copied().collect();
         prop_assert_eq!(place(PeerTag(peer), &members), place(PeerTag(peer), &reversed));
+        let kept = member(2000, 1, 1);
+        prop_assert_eq!(spread(PeerTag(peer), &kept, &members, 4), spread(PeerTag(peer), &kept, &reversed, 4));
     }
 
     #[test]

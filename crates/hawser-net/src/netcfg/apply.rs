@@ -18,6 +18,7 @@ use super::{
     error::NetConfigError,
     features::Feature,
     journal::{Entry, InstanceName, Journal},
+    many::RouteSocket,
     nft,
     perform::Undone,
     rtnl::Rtnl,
@@ -30,9 +31,11 @@ static TOLD_WHAT_IS_LACKING: Once = Once::new();
 /// A new one has nothing set, but may have found leftovers. Used by one thread of control, inside a tokio runtime.
 #[derive(Debug)]
 pub struct NetConfig {
-    rtnl: Rtnl,
-    journal: Journal,
-    leftovers: bool,
+    pub(super) rtnl: Rtnl,
+    /// For many routes at once.
+    pub(super) routes: RouteSocket,
+    pub(super) journal: Journal,
+    pub(super) leftovers: bool,
 }
 
 /// What [`NetConfig::apply`] did. There is no default. Plain data.
@@ -70,15 +73,15 @@ impl NetConfig {
     ///
     /// Fails with [`super::JournalError::InUse`] if a running process has it.
     pub fn new(directory: &Path, instance: &InstanceName) -> Result<Self, NetConfigError> {
-        let rtnl = Rtnl::open()?;
+        let (rtnl, routes) = (Rtnl::open()?, RouteSocket::open()?);
         let journal = Journal::open(directory, instance)?;
-        let leftovers = !journal.entries().is_empty();
+        let leftovers = journal.entries().next().is_some();
         if let Some(feature) = journal.lacks() {
             TOLD_WHAT_IS_LACKING.call_once(|| {
                 tracing::warn!(%feature, "the kernel lacks a feature: a journal of a namespace that is gone may be taken for this one's");
             });
         }
-        Ok(Self { rtnl, journal, leftovers })
+        Ok(Self { rtnl, routes, journal, leftovers })
     }
 
     /// What the kernel lacks to tell this network namespace from an earlier one of the same number, if it does.
@@ -93,7 +96,7 @@ impl NetConfig {
 
     /// Everything that is set now and will be undone, oldest first.
     pub fn applied(&self) -> impl Iterator<Item = &Change> {
-        self.journal.entries().iter().map(|entry| &entry.change)
+        self.journal.entries().map(|entry| &entry.change)
     }
 
     /// Undoes what a killed predecessor left. What fails stays in the journal and stands in nobody's way.
@@ -118,36 +121,42 @@ impl NetConfig {
         let Some(before) = self.rtnl.before(&change).await? else {
             return Ok(Applied::AlreadySo);
         };
-        let entries = self.journal.entries();
-        if entries.iter().any(|entry| entry.change == change) {
+        let earlier = self.journal.held(&change).cloned();
+        if earlier.as_ref().is_some_and(|entry| entry.change == change) {
             return self.set_again(&change).await;
         }
-        let earlier = entries.iter().find(|entry| change.replaces(&entry.change)).cloned();
         // What was there before the first of a row of values is what to go back to.
         let before = earlier.as_ref().map_or(before, |entry| entry.before.clone());
         let interface = self.rtnl.interface_name(&change).await?;
-        let id = self.journal.set(change.clone(), interface, before, earlier.as_ref())?;
+        let entry = self.journal.entry(change.clone(), interface, before, earlier.as_ref());
+        let id = entry.id;
+        self.journal.set(vec![entry])?;
         if let Err(error) = self.rtnl.set(&change, earlier.as_ref().map(|entry| &entry.change)).await {
-            let retracted = match earlier {
-                Some(entry) => self.journal.restore(entry).map(drop),
-                None => self.journal.undone(id),
-            };
-            if let Err(error) = retracted {
-                // Undoing what never came about does no harm; why it did not is the better error.
-                tracing::warn!(%error, "not set, but still in the journal");
-            }
+            self.retract(id, earlier);
             return Err(error);
         }
         tracing::debug!(%change, "set");
         Ok(Applied::Set)
     }
 
+    /// What was journalled did not come about.
+    pub(super) fn retract(&mut self, id: u64, earlier: Option<Entry>) {
+        let retracted = match earlier {
+            Some(entry) => self.journal.set(vec![entry]),
+            None => self.journal.undone(&[id]),
+        };
+        if let Err(error) = retracted {
+            // Undoing what never came about does no harm; why it did not is the better error.
+            tracing::warn!(%error, "not set, but still in the journal");
+        }
+    }
+
     /// Undoes one change, if it was applied here and still is ours.
     pub async fn undo(&mut self, change: &Change) -> Result<(), NetConfigError> {
-        let held = self.journal.entries().iter().find(|entry| entry.change == *change).cloned();
+        let held = self.journal.held(change).filter(|entry| entry.change == *change).cloned();
         if let Some(entry) = held {
             self.rtnl.undo(&entry).await?;
-            self.journal.undone(entry.id)?;
+            self.journal.undone(&[entry.id])?;
         }
         Ok(())
     }
@@ -155,7 +164,7 @@ impl NetConfig {
     /// Undoes everything, the last first; what fails is reported and the rest continued.
     pub async fn undo_all(&mut self) -> UndoReport {
         let mut report = UndoReport::default();
-        let entries: Vec<Entry> = self.journal.entries().iter().rev().cloned().collect();
+        let entries: Vec<Entry> = self.journal.entries().rev().cloned().collect();
         for entry in entries {
             let undone = self.rtnl.undo(&entry).await;
             let Entry { id, change, .. } = entry;
@@ -168,7 +177,7 @@ impl NetConfig {
                 Ok(Undone::Undone) => report.undone.push(change),
                 Ok(Undone::Gone) => report.gone.push(change),
             }
-            if let Err(error) = self.journal.undone(id) {
+            if let Err(error) = self.journal.undone(&[id]) {
                 // Undoing is idempotent: the next start tries once more and finds it gone.
                 tracing::warn!(%error, "undone, but still in the journal");
             }

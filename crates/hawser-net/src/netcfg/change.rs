@@ -9,14 +9,14 @@ use super::{
     mptcp::{MptcpEndpoint, MptcpLimits},
     name_servers::{NameServers, Resolver},
     namespace::NamespaceName,
-    nft::NftTable,
+    nft::{NftName, NftTable},
     sysctl::SysctlKey,
     types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
 };
 
 /// One thing set in the system that can be undone.
 /// There is no default. Plain data; setting and undoing it is [`super::NetConfig`]'s.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// An address with its prefix on an interface.
@@ -68,9 +68,29 @@ pub enum Change {
     NameServers(NameServers),
 }
 
+/// What a change is about: of two with the same place the later one takes the earlier one's, whose old value is then
+/// the one to go back to. Plain data, to be looked up by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The MTU of an interface.
+    Mtu(IfIndex),
+    /// A kernel setting.
+    Sysctl(SysctlKey),
+    /// A route, whatever its MTU.
+    Route(RouteSpec),
+    /// A table of nftables.
+    Nft(NftName),
+    /// The limits of MPTCP.
+    MptcpLimits,
+    /// The name servers of the device of this name, at this resolver.
+    NameServers(String, Resolver),
+    /// What is there or not.
+    Whole(Change),
+}
+
 /// A route out of one interface; [`RouteSpec::to`] begins one. Gateway `None` is on the link, table `None` main, metric
 /// `None` the family's default, source `None` the kernel's choice. Plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RouteSpec {
     /// Where to; host bits are cleared when it is set.
     pub destination: IpNet,
@@ -98,7 +118,7 @@ pub struct RouteSpec {
 }
 
 /// What becomes of packets that take a route. They are sent, by default. Plain value, freely shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RouteKind {
     /// They are sent out of the interface.
@@ -114,7 +134,7 @@ pub enum RouteKind {
 
 /// A policy rule: packets that match look up a table; [`RuleSpec::at`] begins one.
 /// What is `None` matches everything. Plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RuleSpec {
     /// For which IP version.
     pub family: Family,
@@ -153,13 +173,13 @@ pub struct RuleSpec {
 
 /// The number of a protocol over IP, as 6 for TCP (the IANA's registry).
 /// Zero is IPv6's hop-by-hop options. Plain value, freely shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct IpProtocol(pub u8);
 
 /// A mark, and the bits of it that are compared.
 /// There is no default. Plain data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MarkMatch {
     /// The value to compare with.
     pub mark: Mark,
@@ -217,16 +237,16 @@ impl Change {
         }
     }
 
-    /// True if this takes the place of `earlier`, whose old value is then the one to go back to.
-    pub fn replaces(&self, earlier: &Self) -> bool {
-        match (self, earlier) {
-            (Self::Mtu { interface: a, .. }, Self::Mtu { interface: b, .. }) => a == b,
-            (Self::Sysctl { key: a, .. }, Self::Sysctl { key: b, .. }) => a == b,
-            (Self::Route(a), Self::Route(b)) => a.mtu != b.mtu && RouteSpec { mtu: b.mtu, ..a.clone() } == *b,
-            (Self::Nft(a), Self::Nft(b)) => a.name == b.name,
-            (Self::MptcpLimits(_), Self::MptcpLimits(_)) => true,
-            (Self::NameServers(a), Self::NameServers(b)) => (&a.device, a.by) == (&b.device, b.by),
-            _ => false,
+    /// What it is about.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::Mtu { interface, .. } => Place::Mtu(*interface),
+            Self::Sysctl { key, .. } => Place::Sysctl(key.clone()),
+            Self::Route(route) => Place::Route(RouteSpec { mtu: None, ..route.clone() }),
+            Self::Nft(table) => Place::Nft(table.name.clone()),
+            Self::MptcpLimits(_) => Place::MptcpLimits,
+            Self::NameServers(new) => Place::NameServers(new.device.clone(), new.by),
+            whole => Place::Whole(whole.clone()),
         }
     }
 }

@@ -124,6 +124,16 @@ impl NetConfigError {
                 return Self::Protocol { operation, subject, what: other.to_string() };
             }
         };
+        Self::kernel(operation, subject, missing, source)
+    }
+
+    /// The same of what the kernel itself says.
+    pub(super) fn kernel(
+        operation: &'static str,
+        subject: String,
+        missing: Option<Feature>,
+        source: io::Error,
+    ) -> Self {
         match (source.raw_os_error(), missing) {
             (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => {
                 Self::MissingFeature { operation, subject, feature }

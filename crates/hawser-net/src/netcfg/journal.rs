@@ -16,6 +16,7 @@ mod sweep;
 mod tests;
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fs::{self, File},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
@@ -32,7 +33,10 @@ use format::{Contents, owner_line, parse, set_line, undone_line};
 pub use netns::Netns;
 use owner::Owner;
 
-use super::{change::Change, features::Feature};
+use super::{
+    change::{Change, Place},
+    features::Feature,
+};
 
 /// File name of a journal.
 const JOURNAL: &str = "journal";
@@ -42,7 +46,8 @@ const JOURNAL_ANEW: &str = "journal.new";
 const DIRECTORY_MODE: u32 = 0o700;
 /// Only root has business here.
 const FILE_MODE: u32 = 0o600;
-/// Lines of the past that are tolerated: a journal of this many short lines is a few KiB.
+/// Lines of the past that are tolerated, beside one for each entry, so that an entry is written twice at most on the
+/// whole, however many there are: a journal of this many short lines is a few KiB.
 const STALE_LINES: usize = 64;
 /// Tries to lock a directory that vanishes with its former owner at the same moment, or whose owner was killed between
 /// fork and exec.
@@ -57,7 +62,10 @@ pub(super) struct Journal {
     directory: PathBuf,
     owner: Owner,
     file: File,
-    entries: Vec<Entry>,
+    /// By their numbers: oldest first.
+    entries: BTreeMap<u64, Entry>,
+    /// Which of them is about what.
+    places: HashMap<Place, u64>,
     lines: usize,
     next_id: u64,
     unreadable: Vec<usize>,
@@ -74,21 +82,21 @@ impl Journal {
         sweep::sweep(&directory, &owner);
         let next_id = contents.entries.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
         let file = write_anew(&directory, &owner, &contents.entries)?;
-        Ok(Self {
-            directory,
-            owner,
-            file,
-            lines: contents.entries.len(),
-            entries: contents.entries,
-            next_id,
-            unreadable: contents.unreadable,
-            lock,
-        })
+        let (entries, places, lines, unreadable) =
+            (BTreeMap::new(), HashMap::new(), contents.entries.len(), contents.unreadable);
+        let mut journal = Self { directory, owner, file, entries, places, lines, next_id, unreadable, lock };
+        contents.entries.into_iter().for_each(|entry| journal.hold(entry));
+        Ok(journal)
     }
 
     /// What is to be undone, oldest first.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
+        self.entries.values()
+    }
+
+    /// What is held of the same place as `change`.
+    pub fn held(&self, change: &Change) -> Option<&Entry> {
+        self.entries.get(self.places.get(&change.place())?)
     }
 
     /// What the kernel lacks to tell this namespace from an earlier one.
@@ -101,56 +109,62 @@ impl Journal {
         &self.unreadable
     }
 
-    /// Writes down that `change` is about to be set on the interface of that name, in the place of the entry `instead`
-    /// if given.
-    pub fn set(
+    /// An entry for `change` on the interface of that name, in the place of `instead` if given; to be written down.
+    pub fn entry(
         &mut self,
         change: Change,
         interface: Option<String>,
         before: Before,
         instead: Option<&Entry>,
-    ) -> Result<u64, JournalError> {
+    ) -> Entry {
         let (id, earlier) = instead.map_or((self.next_id, None), |old| (old.id, Some(old.change.clone())));
-        let entry = Entry { id, change, interface, before, earlier };
-        self.restore(entry)
-    }
-
-    /// Writes down an entry as it stands: also the way back to one that was replaced in vain.
-    pub fn restore(&mut self, entry: Entry) -> Result<u64, JournalError> {
-        let id = entry.id;
-        self.append(set_line(&entry))?;
         self.next_id = self.next_id.max(id + 1);
-        match self.entries.iter_mut().find(|old| old.id == id) {
-            Some(old) => *old = entry,
-            None => self.entries.push(entry),
-        }
-        self.compact()?;
-        Ok(id)
+        Entry { id, change, interface, before, earlier }
     }
 
-    /// Writes down that the entry `id` is undone.
-    pub fn undone(&mut self, id: u64) -> Result<(), JournalError> {
-        self.append(undone_line(id))?;
-        self.entries.retain(|entry| entry.id != id);
+    /// Writes down that these are about to be set; also the way back to one that was replaced in vain.
+    pub fn set(&mut self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        self.append(entries.iter().map(set_line))?;
+        entries.into_iter().for_each(|entry| self.hold(entry));
         self.compact()
     }
 
-    fn append(&mut self, line: io::Result<Vec<u8>>) -> Result<(), JournalError> {
+    /// Writes down that the entries with these numbers are undone.
+    pub fn undone(&mut self, ids: &[u64]) -> Result<(), JournalError> {
+        self.append(ids.iter().copied().map(undone_line))?;
+        for id in ids {
+            let Some(entry) = self.entries.remove(id) else { continue };
+            let place = entry.change.place();
+            if self.places.get(&place) == Some(id) {
+                self.places.remove(&place);
+            }
+        }
+        self.compact()
+    }
+
+    fn hold(&mut self, entry: Entry) {
+        self.places.insert(entry.change.place(), entry.id);
+        self.entries.insert(entry.id, entry);
+    }
+
+    /// All of these lines, with one write, or none.
+    fn append(&mut self, lines: impl ExactSizeIterator<Item = io::Result<Vec<u8>>>) -> Result<(), JournalError> {
         let fail = |source| JournalError::io("append to", &self.directory.join(JOURNAL), source);
-        let line = line.map_err(fail)?;
+        let count = lines.len();
+        let bytes = lines.collect::<io::Result<Vec<_>>>().map_err(fail)?.concat();
         let end = self.file.metadata().map_err(fail)?.len();
-        if let Err(error) = self.file.write_all(&line) {
+        if let Err(error) = self.file.write_all(&bytes) {
             // Half a line must not spoil the next one; if even this fails the reader reports one unreadable line.
             let _ = self.file.set_len(end);
             return Err(fail(error));
         }
-        self.lines += 1;
+        self.lines += count;
         Ok(())
     }
 
     fn compact(&mut self) -> Result<(), JournalError> {
-        if self.lines >= self.entries.len() + STALE_LINES {
-            self.file = write_anew(&self.directory, &self.owner, &self.entries)?;
+        if self.lines >= 2 * self.entries.len() + STALE_LINES {
+            self.file = write_anew(&self.directory, &self.owner, self.entries.values())?;
             self.lines = self.entries.len();
         }
         Ok(())
@@ -249,7 +263,11 @@ fn read(directory: &Path) -> Result<Contents, JournalError> {
 }
 
 /// Writes a whole journal beside the old one and puts it in its place at once.
-fn write_anew(directory: &Path, owner: &Owner, entries: &[Entry]) -> Result<File, JournalError> {
+fn write_anew<'e>(
+    directory: &Path,
+    owner: &Owner,
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> Result<File, JournalError> {
     let (anew, path) = (directory.join(JOURNAL_ANEW), directory.join(JOURNAL));
     let write = || {
         let mut bytes = owner_line(owner)?;

@@ -6,6 +6,8 @@
 //! 3. [`NetConfig::apply`] asks what was there before, journals the [`Change`], then sets it.
 //! 4. [`NetConfig::undo_all`] undoes everything in reverse order and the journal vanishes.
 //!
+//! [`NetConfig::apply_all`] and [`NetConfig::undo_each`] do so for thousands of routes with few calls of the kernel.
+//!
 //! Beside it, [`LinkWatch`] tells of interfaces, addresses and routes that come and go, and [`Rtnl`]
 //! answers which route a link's packets would take.
 
@@ -17,6 +19,7 @@ mod features;
 mod forward;
 mod journal;
 mod local_rule;
+mod many;
 mod mptcp;
 mod name_servers;
 mod namespace;
@@ -34,7 +37,7 @@ mod types;
 mod watch;
 
 pub use apply::{Applied, NetConfig, UndoReport};
-pub use change::{Change, IpProtocol, MarkMatch, RouteKind, RouteSpec, RuleSpec};
+pub use change::{Change, IpProtocol, MarkMatch, Place, RouteKind, RouteSpec, RuleSpec};
 pub use error::NetConfigError;
 pub use events::{Closed, EventReceiver, EventSender, event_channel};
 pub use features::{Feature, has_ipv6};

@@ -36,7 +36,7 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 const KNOWN_GLANCE: Duration = Duration::from_millis(50);
 
 /// Who keeps the system's name servers. There is no default. Plain value, freely shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolver {
     /// systemd-resolved, asked by `resolvectl`.
@@ -47,7 +47,7 @@ pub enum Resolver {
 
 /// Name servers of a device, and the names that are asked for there.
 /// There is no default; [`NameServers::new`] makes one. Plain data, journalled as it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NameServers {
     /// The device.
     pub interface: IfIndex,

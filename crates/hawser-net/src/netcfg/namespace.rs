@@ -23,7 +23,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// The name of a network namespace: a file name without a path.
 /// There is no default. Plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamespaceName(String);
 

@@ -30,7 +30,7 @@ pub struct NftName(String);
 
 /// A table of family `inet`, whole.
 /// Without chains it does nothing. Plain data, journalled as it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NftTable {
     /// Its name.
     pub name: NftName,
@@ -42,7 +42,7 @@ pub struct NftTable {
 }
 
 /// A set of addresses of one IP version, each for a time. Empty at first. Plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NftSet {
     /// Its name.
     pub name: String,
@@ -53,7 +53,7 @@ pub struct NftSet {
 }
 
 /// A chain. Without a hook it only serves others; its policy is `accept`. Plain data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NftChain {
     /// Its name.
     pub name: String,

@@ -104,13 +104,9 @@ impl Rtnl {
                 (handle.link().set(message).execute().await, None)
             }
             Change::Route(route) => {
-                let mut message = route_message(route);
-                let mtu = route.mtu.map(|Mtu(mtu)| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
-                message.attributes.extend(mtu);
-                let request = handle.route().add(message);
+                let request = handle.route().add(new_route(route));
                 let request = if earlier.is_some() { request.replace() } else { request };
-                let missing = route.destination.addr().is_ipv6().then_some(Feature::Ipv6);
-                (request.execute().await, missing)
+                (request.execute().await, route_feature(route))
             }
             Change::Rule(rule) => {
                 let mut request = handle.rule().add();
@@ -267,8 +263,21 @@ fn address_message(interface: IfIndex, address: IpAddr, length: u8) -> AddressMe
     }
 }
 
+/// What the kernel needs for a route.
+pub(super) fn route_feature(route: &RouteSpec) -> Option<Feature> {
+    route.destination.addr().is_ipv6().then_some(Feature::Ipv6)
+}
+
+/// As it is set.
+pub(super) fn new_route(route: &RouteSpec) -> RouteMessage {
+    let mut message = route_message(route);
+    let mtu = route.mtu.map(|Mtu(mtu)| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
+    message.attributes.extend(mtu);
+    message
+}
+
 /// Without its MTU: a route is found, to be removed, whatever it is.
-fn route_message(route: &RouteSpec) -> RouteMessage {
+pub(super) fn route_message(route: &RouteSpec) -> RouteMessage {
     let destination = route.destination.trunc();
     let table = route.table.unwrap_or(TableId::MAIN);
     let mut message = RouteMessage::default();

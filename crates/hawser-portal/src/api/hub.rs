@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What to do where a hub has another member of one's name.
+pub const NAMESAKE_HINT: &str = "give one of the two another name in [hub]; the name of one that was installed anew, with \
+                                 another key, is free once the old one's etcd_lease is over";
+
 /// Who owns a peer of a hub. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HubStatus {
@@ -35,6 +39,9 @@ pub struct EtcdStatus {
     /// Why it does not take what this member writes; none while it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
+    /// Which other portal has this one's name there: nobody is told of this one then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namesake: Option<String>,
     /// Its peers are served.
     pub serving: bool,
     /// Members that are there.

@@ -23,7 +23,7 @@ pub use events::{Event, EventKind, Events};
 pub use flows::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
 pub use hawser_net::daemon::{ClientError, ControlSocket, Program, ServeError};
 pub use history::{History, HistoryQuestion, METRICS, PathHistory, Span};
-pub use hub::{EtcdStatus, HubList, HubMember, HubPeer, HubRevoked, HubStatus};
+pub use hub::{EtcdStatus, HubList, HubMember, HubPeer, HubRevoked, HubStatus, NAMESAKE_HINT};
 pub use live::{Condition, Live};
 pub use request::{Deed, Document};
 pub use server::{Answering, Answers, Asked, FlowQuestions, Orders};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hawser_config::Config;
+use hawser_config::{Config, PeerName};
 use ipnet::IpNet;
 
 /// Hosts that are tried in a network: no portal has more peers.
@@ -21,6 +21,17 @@ pub struct Turn {
     pub nth: usize,
     /// At least 1.
     pub of: usize,
+}
+
+impl Turn {
+    /// That of a member of this name, by its place among the names of all.
+    pub fn among<'n>(name: &PeerName, others: impl IntoIterator<Item = &'n PeerName>) -> Self {
+        let mut turn = Self::default();
+        for other in others {
+            (turn.nth, turn.of) = (turn.nth + usize::from(other < name), turn.of + 1);
+        }
+        turn
+    }
 }
 
 impl Default for Turn {
@@ -98,6 +109,15 @@ mod tests {
         assert_eq!(beside, ["10.77.0.4/24", "fd77::4/64"], "peers that the configuration does not have");
         let full = next("\"10.77.0.1/30\"", "\"10.77.0.2/32\"").expect_err("it is full");
         assert_eq!(full.to_string(), "find an inner address: 10.77.0.1/30 has none left");
+    }
+
+    #[test]
+    fn each_member_has_a_turn_of_its_own_by_its_name() {
+        let names = ["basel", "geneva", "zurich"].map(|name| PeerName::parse(name).expect("a name"));
+        for (nth, name) in names.iter().enumerate() {
+            let others = names.iter().filter(|other| *other != name);
+            assert_eq!(Turn::among(name, others), Turn { nth, of: 3 });
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub struct World {
     /// Datagrams that the peer sent to the member that does not carry its packets.
     pub to_standby: u64,
     /// Datagrams to and from each member.
-    pub datagrams: [[u64; 2]; 2],
+    pub datagrams: Vec<[u64; 2]>,
     /// Packets of the server's for the peer that no member announced.
     pub unrouted: u64,
     members: Vec<Member>,
@@ -199,7 +199,7 @@ impl World {
             pair,
             moved: Vec::new(),
             to_standby: 0,
-            datagrams: [[0; 2]; 2],
+            datagrams: vec![[0; 2]; count],
             unrouted: 0,
             members,
             lines,
@@ -345,7 +345,8 @@ impl World {
             let active = listening(self.pair.status().active.peer.0 as usize);
             for (link, datagram) in sent {
                 self.to_standby += u64::from(datagram.to != active);
-                self.datagrams[usize::from(datagram.to == listening(1))][0] += 1;
+                let to = (0..self.members.len()).find(|member| datagram.to == listening(*member));
+                to.into_iter().for_each(|member| self.datagrams[member][0] += 1);
                 let due = self.lines[link].up.offer(self.now, datagram);
                 self.departs(link, true, due);
             }

@@ -71,7 +71,7 @@ fn with_two_members(has: Has) -> [f64; 2] {
         world.add_host(from, ends[from], ping);
     }
     world.run_until(second(SETTLED));
-    let before = world.datagrams;
+    let before = world.datagrams.clone();
     world.run_until(second(SETTLED + COUNTED));
     assert!(world.moved.is_empty(), "nothing happens: {:?}", world.moved);
     let count =

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::etcd_hub::{ETCD, Hub, lost, said};
+use crate::etcd_hub::{ETCD, Hub, LEASE_S, lost, said};
 use crate::lab::ms;
 use hawser_portal::api::EventKind;
 use rustix::process::Signal;
@@ -89,7 +89,7 @@ fn a_revocation_without_etcd_holds_here_at_once_and_is_told_when_etcd_is_back() 
     // Geneva, which is strict, serves nobody once the lease is over; zurich goes on until it is told here.
     let begun = Instant::now();
     while hub.serves_home(1) {
-        assert!(begun.elapsed() < Duration::from_secs(2 * crate::etcd_hub::LEASE_S), "{:?}", hub.portal(1).status());
+        assert!(begun.elapsed() < Duration::from_secs(2 * LEASE_S), "{:?}", hub.portal(1).status());
         std::thread::sleep(ms(20));
     }
     println!("a strict member serves nobody {} ms after etcd was missed", begun.elapsed().as_millis());
@@ -126,6 +126,38 @@ pub fn is_taken_back_at_the_other_member(hub: &Hub, key: &str) {
     let told = said(&hub.hub(1, &["revoke", "--undo", "home"]));
     assert!(told.starts_with("error: take back revocation of home: no key of home is revoked\nhint: "), "{told}");
     hub.admit_home();
+}
+
+#[test]
+fn a_name_that_another_member_has_is_refused_by_name_and_free_once_that_one_is_gone() {
+    let mut hub = Hub::new("");
+    hub.admit_home();
+    let key =
+        hub.list(0).members.iter().find(|member| member.name == "zurich").expect("it is there").public_key.clone();
+    hub.portal(1).signal(Signal::KILL);
+    hub.portals[1] = None;
+    let file = hub.path("geneva.toml");
+    let text = std::fs::read_to_string(&file).expect("its configuration");
+    std::fs::write(&file, text.replace("name = \"geneva\"", "name = \"zurich\"")).expect("writable");
+    hub.start_member(1);
+    // It is told, and serves its peers.
+    let etcd = hub.wait_for_etcd(1, "another portal of its name", |etcd| etcd.namesake.is_some());
+    let other = format!("member zurich is another portal, at 192.0.1.2:4920, with the public key {key}");
+    assert_eq!((etcd.namesake.as_deref(), etcd.unwritten), (Some(&*other), None));
+    let told = said(&hub.hub(1, &["status"]));
+    let line =
+        format!("not among the hub's members in etcd: {other}\n  hint: give one of the two another name in [hub]");
+    assert!(told.contains(&line), "{told}");
+    assert!(hub.serves_home(1) && hub.portal(1).log().contains("not among the hub's members in etcd"));
+    // The first one keeps the name for as long as it is there.
+    std::thread::sleep(Duration::from_secs(2 * LEASE_S));
+    let keys = |hub: &Hub, at| hub.list(at).members.iter().map(|one| one.public_key.clone()).collect::<Vec<_>>();
+    assert_eq!((keys(&hub, 0), keys(&hub, 1)), (vec![key.clone()], vec![key.clone()]));
+    // As where a machine was installed anew: another key, and the name of one that is gone.
+    hub.portal(0).signal(Signal::KILL);
+    hub.portals[0] = None;
+    hub.wait_for_etcd(1, "the name to be its own", |etcd| etcd.namesake.is_none() && etcd.members == 1);
+    assert_ne!(keys(&hub, 1), [key]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::etcd::{Kind, Servers};
 use crate::etcd_hub::{ETCD, MEMBERS, Net, SERVER, active};
 use crate::lab::{PATIENCE, ms};
+use hawser_config::PublicKey;
 use hawser_portal::api::{Client, Deed, HubList, Status};
 use hawser_portal::pairing::Token;
 use hawser_wire::Namespace;
@@ -60,6 +61,15 @@ impl Scene {
     fn serve(&self, member: usize, more: &str) -> (String, String) {
         let (name, endpoint) = (MEMBERS[member], format!("192.0.{}.2", member + 1));
         self.done(&self.net.members[member], name, &format!("serve --hub {name} --endpoint {endpoint} {more}"))
+    }
+
+    /// What a member needs to know of etcd.
+    fn etcd(&self, member: usize) -> String {
+        let file = |name: &str| self.folder.path().join(name).display().to_string();
+        let name = MEMBERS[member];
+        let (ca, certificate, key) = (file("ca.pem"), file(&format!("{name}.pem")), file(&format!("{name}.key")));
+        let at = SocketAddr::new(ETCD.parse().expect("an address"), 2379);
+        format!("--etcd https://{at} --etcd-ca {ca} --etcd-certificate {certificate} --etcd-key {key}")
     }
 
     /// A token of zurich's.
@@ -158,17 +168,11 @@ fn a_site_joins_two_members_that_share_no_etcd_once_the_other_one_is_told() {
 fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
     let scene = Scene::new();
     let mut servers = Servers::start(&scene.net.store, scene.folder.path(), &[ETCD], &MEMBERS, Kind::default());
-    let etcd = |name: &str| {
-        let file = |name: &str| scene.folder.path().join(name).display().to_string();
-        let (ca, certificate, key) = (file("ca.pem"), file(&format!("{name}.pem")), file(&format!("{name}.key")));
-        let at = SocketAddr::new(ETCD.parse().expect("an address"), 2379);
-        format!("--etcd https://{at} --etcd-ca {ca} --etcd-certificate {certificate} --etcd-key {key}")
-    };
-    let (_, said) = scene.serve(0, &etcd(MEMBERS[0]));
+    let (_, said) = scene.serve(0, &scene.etcd(0));
     assert!(said.contains("etcd reached: members 1, peers 0\n"), "{said}");
     let (_, _, alone) = scene.hawser(&scene.net.members[0], "zurich", "peer add home --endpoint 192.0.1.2");
     assert!(alone.contains("error: make token: etcd knows no other member of this hub\n"), "{alone}");
-    scene.serve(1, &etcd(MEMBERS[1]));
+    scene.serve(1, &scene.etcd(1));
     scene.wait_for("zurich", "both members", |status| status.etcd.as_ref().is_some_and(|etcd| etcd.members == 2));
     let (token, _) = scene.token("");
     // While etcd is away nobody enrols, and the token is good still.
@@ -199,6 +203,31 @@ fn with_etcd_who_enrols_is_a_peer_of_all_members_at_once() {
     let first = MEMBERS.iter().position(|name| *name == belongs).expect("a member");
     scene.survives_the_death_of(first);
     scene.done(&scene.net.home, "home", "leave");
+}
+
+#[test]
+fn a_token_of_a_hub_of_twelve_names_eight_of_its_members_in_all_racks() {
+    let scene = Scene::new();
+    let servers = Servers::start(&scene.net.store, scene.folder.path(), &[ETCD], &MEMBERS, Kind::default());
+    scene.serve(0, &scene.etcd(0));
+    // The others are there as far as etcd says.
+    for number in 1..12_u8 {
+        let (key, rack) = (PublicKey::new([number; 32]).expect("a key"), number % 3);
+        let value = format!(
+            "{{\"v\":1,\"public_key\":\"{key}\",\"endpoints\":[\"198.51.100.{number}:4920\"],\"weight\":1,\
+             \"rack\":{rack},\"version\":\"0\"}}"
+        );
+        servers.ctl(&format!("put /hawser/hub/members/member{number} {value}"));
+    }
+    scene.wait_for("zurich", "all members", |status| status.etcd.as_ref().is_some_and(|etcd| etcd.members == 12));
+    let (out, said) = scene.done(&scene.net.members[0], "zurich", "peer add home --endpoint 192.0.1.2");
+    assert!(said.contains("8 of 12 members of the hub: zurich, member"), "{said}");
+    let token: Token = out.trim().strip_prefix("sudo hawser join ").expect("a token").parse().expect("a token");
+    let hub = token.hub.expect("it names the members");
+    // Zurich is in rack 0, which has three others; each of the other racks has four.
+    let of_rack = [0, 1, 2].map(|rack| hub.others().iter().filter(|other| other.share.rack == rack).count());
+    let is_spread = (1..=2).contains(&of_rack[0]) && of_rack[1..].iter().all(|count| (2..=3).contains(count));
+    assert!(is_spread && of_rack.iter().sum::<usize>() == 7, "{of_rack:?}: {hub:?}");
 }
 
 #[test]

@@ -41,6 +41,10 @@ fn a_member_says_whether_etcd_is_reached_and_what_it_takes() {
     let full = EtcdStatus { unwritten: Some("write load: no space".into()), ..there.clone() };
     let line = "etcd takes nothing from this member: write load: no space\n";
     assert!(told(full.clone()).contains(line), "{}", told(full));
+    let taken = EtcdStatus { namesake: Some("member zurich is another portal, at b:1".into()), ..there.clone() };
+    let line =
+        "not among the hub's members in etcd: member zurich is another portal, at b:1\n  hint: give one of the two";
+    assert!(told(taken.clone()).contains(line), "{}", told(taken));
     let strict = EtcdStatus { serving: false, ..away };
     assert!(told(strict.clone()).contains("not served until it is reached (etcd_strict)\n"), "{}", told(strict));
 }

@@ -153,14 +153,15 @@ fn a_journal_passes_to_its_successor_and_vanishes_when_empty() {
     let mut journal = open(directory.path()).unwrap();
     let path = journal.directory.join(JOURNAL);
     for change in every_kind() {
-        journal.set(change, name(), Before::Absent, None).unwrap();
+        let entry = journal.entry(change, name(), Before::Absent, None);
+        journal.set(vec![entry]).unwrap();
     }
     drop(journal);
     let mut journal = open(directory.path()).unwrap();
-    let changes: Vec<_> = journal.entries().iter().map(|entry| entry.change.clone()).collect();
+    let changes: Vec<_> = journal.entries().map(|entry| entry.change.clone()).collect();
     assert_eq!(changes, every_kind());
-    for entry in journal.entries().to_vec() {
-        journal.undone(entry.id).unwrap();
+    for entry in journal.entries().cloned().collect::<Vec<_>>() {
+        journal.undone(&[entry.id]).unwrap();
     }
     assert!(path.exists());
     drop(journal);
@@ -287,16 +288,48 @@ fn a_row_of_mtus_is_one_entry_and_the_file_stays_short() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path()).unwrap();
     let path = journal.directory.join(JOURNAL);
-    journal.set(mtu(1400), name(), Before::Mtu(Mtu(1500)), None).unwrap();
+    let first = journal.entry(mtu(1400), name(), Before::Mtu(Mtu(1500)), None);
+    journal.set(vec![first]).unwrap();
     for bytes in 0..1000 {
-        let held = journal.entries()[0].clone();
-        journal.set(mtu(bytes), name(), Before::Mtu(Mtu(1500)), Some(&held)).unwrap();
+        let held = journal.held(&mtu(bytes)).unwrap().clone();
+        let next = journal.entry(mtu(bytes), name(), Before::Mtu(Mtu(1500)), Some(&held));
+        journal.set(vec![next]).unwrap();
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         assert!(lines <= STALE_LINES + 2, "{lines} lines");
     }
     assert_eq!(journal.entries().len(), 1);
-    assert_eq!(journal.entries()[0].earlier, Some(mtu(998)));
-    assert_eq!(parse(&fs::read(&path).unwrap()).unwrap().entries, journal.entries());
+    assert_eq!(journal.entries().next().unwrap().earlier, Some(mtu(998)));
+    assert_eq!(parse(&fs::read(&path).unwrap()).unwrap().entries, journal.entries().cloned().collect::<Vec<_>>());
+}
+
+#[test]
+fn many_entries_that_are_replaced_one_by_one_are_written_anew_seldom() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = open(directory.path()).unwrap();
+    let path = journal.directory.join(JOURNAL);
+    let route = |number: u32, metric| {
+        let to = ipnet::Ipv4Net::new(std::net::Ipv4Addr::from_bits(0x0a00_0000 + number), 32).unwrap();
+        Change::Route(RouteSpec { metric: Some(Metric(metric)), ..RouteSpec::to(to.into(), interface()) })
+    };
+    let all: Vec<Entry> =
+        (0..1000).map(|number| journal.entry(route(number, 2), name(), Before::Absent, None)).collect();
+    journal.set(all).unwrap();
+    let inode = || fs::metadata(&path).unwrap().ino();
+    let (mut before, mut written) = (inode(), 0);
+    for number in 0..1000 {
+        let next = journal.entry(route(number, 1), name(), Before::Absent, None);
+        journal.set(vec![next]).unwrap();
+        let old = journal.held(&route(number, 2)).unwrap().id;
+        journal.undone(&[old]).unwrap();
+        written += u32::from(std::mem::replace(&mut before, inode()) != before);
+    }
+    assert!(written <= 2, "{written} times a thousand lines");
+    assert_eq!(journal.entries().len(), 1000);
+    assert!(
+        journal.entries().all(|entry| matches!(&entry.change, Change::Route(route) if route.metric == Some(Metric(1))))
+    );
+    assert!(journal.held(&route(7, 2)).is_none());
+    assert_eq!(parse(&fs::read(&path).unwrap()).unwrap().entries, journal.entries().cloned().collect::<Vec<_>>());
 }
 
 #[test]

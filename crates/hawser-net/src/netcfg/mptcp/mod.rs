@@ -22,7 +22,7 @@ pub use manager::PathManager;
 
 /// An address of this host that connections may use. [`MptcpEndpoint::new`] begins one.
 /// Interface `None` leaves the choice to routing, port `None` to the connection. Plain data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MptcpEndpoint {
     /// The address.
     pub address: IpAddr,
@@ -37,7 +37,7 @@ pub struct MptcpEndpoint {
 }
 
 /// What an endpoint is for. None by default: the kernel only knows of it. Plain value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EndpointFlags(u32);
 
@@ -92,7 +92,7 @@ pub struct EndpointId(pub u8);
 
 /// How many subflows a connection may have.
 /// Zero and zero leave it at the first. Plain value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MptcpLimits {
     /// Beside the first.
     pub subflows: u32,

@@ -5,6 +5,7 @@
 mod apply;
 mod killed;
 mod lab;
+mod many;
 mod nft;
 mod route;
 mod rp_filter;

@@ -12,12 +12,11 @@ use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_hub::placement::{self, Rack, Weight};
 use hawser_hub::units::{MemberId, PeerTag};
 
-use super::super::addresses::Turn;
 use super::bytes::{Reader, put_count, put_endpoints, put_text};
 use super::{Endpoint, Token, TokenError};
 
 /// Members of a hub that a token names, its own portal included: a peer has a session with two, and a token is one
-/// QR code.
+/// QR code. Of a larger hub it names some.
 pub const MEMBERS_MAX: usize = 8;
 
 /// The hub of a token's portal. Everything in it is right.
@@ -63,7 +62,7 @@ pub enum HubError {
     /// There is one member.
     #[error("name members: there is no other one")]
     Alone,
-    /// There are more than anybody has a use for.
+    /// There are more than a token names.
     #[error("name members: there are more than {MEMBERS_MAX}")]
     TooMany,
     /// A name or a key is there twice.
@@ -102,6 +101,26 @@ impl Hub {
         Ok(Self { name, share, others, shared })
     }
 
+    /// The same of a hub that shares its peers, where it may have more members than a token names: for a peer of this
+    /// name it is its own portal, which keeps the invitation, and those that placement takes of the others, in as many
+    /// racks as can be.
+    ///
+    /// # Errors
+    /// [`HubError`].
+    pub fn of_peer(
+        (name, own, share): (PeerName, &PublicKey, Share),
+        mut others: Vec<Member>,
+        peer: &PeerName,
+    ) -> Result<Self, HubError> {
+        if others.len() >= MEMBERS_MAX {
+            // Its key is made where it joins: it orders those that the token names ([`Token::members`]).
+            let all: Vec<placement::Member> = others.iter().map(|one| placed(&one.public_key, one.share)).collect();
+            let chosen = placement::spread(PeerTag::of_name(peer.as_str()), &placed(own, share), &all, MEMBERS_MAX - 1);
+            others.retain(|other| chosen.contains(&placed(&other.public_key, other.share).id));
+        }
+        Self::new((name, own, share), others, true)
+    }
+
     /// What the token's portal is called.
     pub fn name(&self) -> &PeerName {
         &self.name
@@ -110,12 +129,6 @@ impl Hub {
     /// The others; at least one.
     pub fn others(&self) -> &[Member] {
         &self.others
-    }
-
-    /// Which addresses this member promises: by its place among the names of all.
-    pub fn turn(&self) -> Turn {
-        let nth = self.others.iter().filter(|other| other.name < self.name).count();
-        Turn { nth, of: self.others.len() + 1 }
     }
 
     /// Whether who enrols is a peer of all members at once: else their users have to say so to each.
@@ -164,6 +177,12 @@ impl Share {
     }
 }
 
+/// As placement sees it.
+fn placed(key: &PublicKey, Share { weight, rack }: Share) -> placement::Member {
+    let id = MemberId::of(&CoreKey(*key.as_bytes()));
+    placement::Member { id, rack: Rack(rack.into()), weight: Weight(weight.into()) }
+}
+
 impl Token {
     /// The members of its hub in the order in which a peer of this key is to ask them: by placement where who enrols is
     /// a peer of all at once; else the token's portal, which alone knows it, is the first. Empty without a hub.
@@ -173,15 +192,10 @@ impl Token {
         let own = Member { name: name.clone(), public_key, endpoints, share: *share };
         let mut members = [&[own], others.as_slice()].concat();
         if *shared {
-            let core = |key: &PublicKey| CoreKey(*key.as_bytes());
-            let id = |member: &Member| MemberId::of(&core(&member.public_key));
-            let placed = |member: &Member| placement::Member {
-                id: id(member),
-                rack: Rack(member.share.rack.into()),
-                weight: Weight(member.share.weight.into()),
-            };
-            let order = placement::order(PeerTag::of(&core(peer)), &members.iter().map(placed).collect::<Vec<_>>());
-            members.sort_by_key(|member| order.iter().position(|placed| *placed == id(member)));
+            let id = |member: &Member| placed(&member.public_key, member.share).id;
+            let all: Vec<placement::Member> = members.iter().map(|one| placed(&one.public_key, one.share)).collect();
+            let order = placement::order(PeerTag::of(&CoreKey(*peer.as_bytes())), &all);
+            members.sort_by_key(|member| order.iter().position(|one| *one == id(member)));
         }
         members
     }

@@ -126,6 +126,36 @@ fn a_peers_key_orders_members_by_their_shares_where_all_know_it_at_once() {
 }
 
 #[test]
+fn of_a_large_hub_a_token_names_as_many_as_it_may_in_all_racks_and_others_for_other_peers() {
+    let token = token();
+    let others: Vec<Member> = (0..19).map(|n| in_rack(&format!("member{n:02}"), 10 + n, u16::from(n) % 5)).collect();
+    let hub = |peer: &str| {
+        let own = (named("zurich"), &token.public_key, Share { weight: 1, rack: 4 });
+        Hub::of_peer(own, others.clone(), &named(peer)).expect("they are right")
+    };
+    let mut all = std::collections::BTreeSet::new();
+    for peer in 0..60 {
+        let hub = hub(&format!("peer{peer}"));
+        let racks: std::collections::BTreeSet<u16> = hub.others().iter().map(|one| one.share.rack).collect();
+        let is_spread = racks.is_superset(&(0..4).collect());
+        assert!(hub.others().len() == MEMBERS_MAX - 1 && is_spread, "{peer}: {hub:?}");
+        all.extend(hub.others().iter().map(|one| one.name.to_string()));
+        let token = Token { hub: Some(hub), ..token.clone() };
+        assert_eq!(token.to_string().parse(), Ok(token.clone()));
+        assert_eq!(token.members(&token.public_key).len(), MEMBERS_MAX);
+    }
+    assert_eq!(all.len(), 19, "each of them serves somebody: {all:?}");
+    assert_eq!(hub("home"), hub("home"));
+    let few =
+        Hub::of_peer((named("zurich"), &token.public_key, Share::default()), others[..7].to_vec(), &named("home"));
+    assert_eq!(few.expect("they are right").others(), &others[..7], "of a small one all");
+}
+
+fn in_rack(name: &str, key: u8, rack: u16) -> Member {
+    Member { share: Share { weight: 1, rack }, ..member(name, key) }
+}
+
+#[test]
 fn the_secret_is_not_shown_for_debugging() {
     assert!(format!("{:?}", token()).contains("Secret(…)"));
 }

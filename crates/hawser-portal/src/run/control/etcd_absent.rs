@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 
-use hawser_config::{Config, Peer, PeerName, PresharedKey, PublicKey};
+use hawser_config::{Config, PeerName, PresharedKey, PublicKey};
 use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_core::handshake::enrolment::InvitationId;
 use hawser_hub::units::Epoch;
@@ -88,7 +88,7 @@ impl Serving<'_> {
 
     pub(in crate::run::control) fn hear_of_claims_anew(&mut self, _: &[PublicKey]) {}
 
-    pub(in crate::run::control) fn note_owned(&mut self, _: &Peer, _: Option<Epoch>) {}
+    pub(in crate::run::control) fn note_owned(&mut self, _: Vec<(PublicKey, Epoch)>) {}
 
     pub(in crate::run::control) fn tell_etcd(&mut self, _: &mut Status, _: &State) {}
 

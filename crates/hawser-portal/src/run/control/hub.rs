@@ -18,7 +18,7 @@ use hawser_hub::units::Epoch;
 use hawser_net::netcfg::{Change, IfIndex, Metric, RouteSpec, TableId};
 use serde::{Deserialize, Serialize};
 
-use super::mtu::Mtus;
+use super::mtu::Fit;
 use super::system::needs_route;
 use crate::api::HubStatus;
 use crate::run::messages::Standing;
@@ -83,21 +83,25 @@ impl Epochs {
         };
         let (reserve, first) = Reserve::begin(stored).ok_or_else(|| EpochsError::Over(file.clone()))?;
         let epochs = Self { file, reserve };
-        epochs.write()?;
+        epochs.write(reserve)?;
         Ok((epochs, first))
     }
 
     /// Step 1: this one is in use.
     ///
     /// # Errors
-    /// [`EpochsError::Write`]: half a block is left then.
+    /// [`EpochsError::Write`]: half a block is left then, or less, and the next one tries again.
     pub fn follow(&mut self, epoch: Epoch) -> Result<(), EpochsError> {
-        if self.reserve.follow(epoch) { self.write() } else { Ok(()) }
+        if let Some(next) = self.reserve.follow(epoch) {
+            self.write(next)?;
+            self.reserve = next;
+        }
+        Ok(())
     }
 
     /// To another file first, which then takes the place of the old one; on the disk before this returns.
-    fn write(&self) -> Result<(), EpochsError> {
-        let Some(next) = self.reserve.to_store() else { return Err(EpochsError::Over(self.file.clone())) };
+    fn write(&self, reserve: Reserve) -> Result<(), EpochsError> {
+        let Some(next) = reserve.to_store() else { return Err(EpochsError::Over(self.file.clone())) };
         let write = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
@@ -127,12 +131,12 @@ pub fn announced(
     peer: &Peer,
     interface: IfIndex,
     announcements: &Announcements,
-    mtus: &Mtus,
+    fit: &Fit<'_>,
 ) -> Vec<Change> {
     let Some(hub) = &config.hub else { return Vec::new() };
     let Some(metric) = announcements.get(&peer.public_key).copied().map(Metric) else { return Vec::new() };
     let table = Some(TableId(hub.table)).filter(|table| *table != TableId::MAIN);
-    let mtu = mtus.of_route(config, peer).filter(|_| table.is_none());
+    let mtu = fit.of_route(peer).filter(|_| table.is_none());
     let nets = peer.allowed_ips.iter().filter(|net| needs_route(config, net));
     let route = |net| RouteSpec { table, metric: Some(metric), mtu, ..RouteSpec::to(net, interface) };
     nets.map(|net| Change::Route(route(*net))).collect()
@@ -190,6 +194,24 @@ mod tests {
             epochs.follow(Epoch::new(last).expect("in range")).expect("it can be written");
         }
         assert_eq!(state.read_dir().expect("readable").count(), 1, "nothing is left beside the file");
+    }
+
+    #[test]
+    fn a_block_that_the_disk_did_not_take_is_written_with_the_next_move_and_long_before_the_last_is_used_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().join("state");
+        let (mut epochs, first) = Epochs::reserve(&state, "hawser0").expect("it can be written");
+        let later = |moves: u64| Epoch::new(first.get() + moves).expect("in range");
+        fs::rename(&state, folder.path().join("away")).expect("it is there");
+        fs::write(&state, "no folder").expect("writable");
+        for moves in [64, 65] {
+            let error = epochs.follow(later(moves)).expect_err("there is no folder");
+            assert!(matches!(error, EpochsError::Write(..)), "{error}");
+        }
+        fs::remove_file(&state).expect("it is there");
+        epochs.follow(later(66)).expect("it can be written");
+        let (_, next) = Epochs::reserve(&state, "hawser0").expect("it can be written");
+        assert!(next > later(66) && next > later(127), "a start after a crash begins at {next:?}");
     }
 
     #[test]

@@ -149,10 +149,10 @@ async fn forward(
     let mut store = seed.map(|seed| seed.start(preshared));
     let leaving = store.as_mut().and_then(etcd::Store::leaving);
     let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments);
-    let serving = serving.with_epochs(epochs).with_store(store);
+    let serving = serving.with_reports(&mut packets.reports).with_epochs(epochs).with_store(store);
     #[cfg(feature = "metrics")]
     metrics.map(|server| tokio::spawn(server.serve(serving.source())));
-    let result = serving.run(watch, &mut packets.reports, socket, host).await;
+    let result = serving.run(watch, socket, host).await;
     host.stopping();
     if let Some(leaving) = leaving {
         leaving.wait().await;

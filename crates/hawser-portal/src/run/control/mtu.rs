@@ -39,16 +39,36 @@ impl Mtus {
         members.filter_map(|name| self.0.get(name.as_str())).min().copied().filter(|_| !peer.allowed_ips.is_empty())
     }
 
+    /// What fits beside what the device has: which is found once for all peers, as that looks at each of them.
+    pub fn beside(&self, device: Mtu, config: &Config) -> Fit<'_> {
+        Fit { mtus: self, device, is_auto: config.tun.mtu.is_none() }
+    }
+}
+
+/// What fits to whom, beside what the device has. Borrowed for one pass.
+pub struct Fit<'m> {
+    mtus: &'m Mtus,
+    device: Mtu,
+    /// It is not the configuration's.
+    is_auto: bool,
+}
+
+impl Fit<'_> {
+    /// The device's.
+    pub fn of_device(&self) -> Mtu {
+        self.device
+    }
+
     /// That of a route to this peer, where it is less than the device's.
-    pub fn of_route(&self, config: &Config, peer: &Peer) -> Option<Mtu> {
-        let mtu = Mtu(self.of_peer(peer)?.into());
-        (config.tun.mtu.is_none() && mtu.0 < self.of_device(config).0).then_some(mtu)
+    pub fn of_route(&self, peer: &Peer) -> Option<Mtu> {
+        let mtu = Mtu(self.mtus.of_peer(peer)?.into());
+        (self.is_auto && mtu.0 < self.device.0).then_some(mtu)
     }
 
     /// The routes to peers: which networks, and how long packets to them may be.
     pub fn routes<'c>(&'c self, config: &'c Config) -> impl Iterator<Item = (IpNet, Option<Mtu>)> + 'c {
         config.peers.iter().flat_map(move |peer| {
-            let mtu = self.of_route(config, peer);
+            let mtu = self.of_route(peer);
             let routed = peer.allowed_ips.iter().filter(|net| needs_route(config, net));
             routed.map(move |net| (*net, mtu))
         })

@@ -82,46 +82,50 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
 /// Which peer the core means by each `PeerId`. At first the configuration's, in their order; the control thread owns
 /// it.
 #[derive(Debug)]
-pub struct Places(Vec<Option<Peer>>);
+pub struct Places {
+    peers: Vec<Option<Peer>>,
+    /// Where each is, by its key, which no other one has.
+    keyed: HashMap<PublicKey, PeerId>,
+}
 
 impl Places {
     pub fn new(peers: &[Peer]) -> Self {
-        Self(peers.iter().cloned().map(Some).collect())
+        let keyed = peers.iter().zip(0..).map(|(peer, id)| (peer.public_key, PeerId(id))).collect();
+        Self { peers: peers.iter().cloned().map(Some).collect(), keyed }
     }
 
     /// The peer at this place.
     pub fn peer(&self, PeerId(id): PeerId) -> Option<&Peer> {
-        self.0.get(id as usize)?.as_ref()
+        self.peers.get(id as usize)?.as_ref()
     }
 
     /// The place of a peer.
     pub fn of(&self, peer: &Peer) -> Option<PeerId> {
-        let wanted = Some(identity(peer));
-        let at = self.0.iter().position(|known| known.as_ref().map(identity) == wanted)?;
-        Some(PeerId(at as u32))
+        let id = *self.keyed.get(&peer.public_key)?;
+        self.peer(id).filter(|known| identity(known) == identity(peer)).map(|_| id)
     }
 
     /// The peer that has this key.
     pub fn keyed(&self, key: &CoreKey) -> Option<&Peer> {
-        self.0.iter().flatten().find(|peer| *peer.public_key.as_bytes() == key.0)
+        self.peer(*self.keyed.get(&PublicKey::new(key.0).ok()?)?)
     }
 
     /// All peers' keys and places.
     #[cfg(feature = "etcd")]
     pub fn keys(&self) -> impl Iterator<Item = (PublicKey, PeerId)> {
-        (0..).map(PeerId).zip(&self.0).filter_map(|(id, peer)| Some((peer.as_ref()?.public_key, id)))
+        (0..).map(PeerId).zip(&self.peers).filter_map(|(id, peer)| Some((peer.as_ref()?.public_key, id)))
     }
 
     /// The place of the peer of this name.
     pub fn named(&self, name: &str) -> Option<PeerId> {
-        let at = self.0.iter().position(|known| known.as_ref().is_some_and(|known| known.name.as_str() == name))?;
-        Some(PeerId(at as u32))
+        let is_it = |known: &Option<Peer>| known.as_ref().is_some_and(|known| known.name.as_str() == name);
+        self.peers.iter().position(is_it).map(|at| PeerId(at as u32))
     }
 
     /// Peers that are the same but for their endpoints: tells what the core is to do for those that have others.
     pub fn readdress(&mut self, peers: &[Peer]) -> Reload {
         let (mut reload, new) = (Reload::default(), by_identity(peers));
-        for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
+        for (id, place) in (0..).map(PeerId).zip(&mut self.peers) {
             let Some(known) = place else { continue };
             let Some(new) = new.get(&identity(known)).copied() else { continue };
             if (&known.endpoints, &known.ranks) != (&new.endpoints, &new.ranks) {
@@ -135,18 +139,19 @@ impl Places {
     /// The keys of those that go when these peers are taken over; somebody else may have the same one then.
     pub fn gone(&self, peers: &[Peer]) -> Vec<PublicKey> {
         let new = by_identity(peers);
-        let known = self.0.iter().flatten();
+        let known = self.peers.iter().flatten();
         known.filter(|known| !new.contains_key(&identity(known))).map(|known| known.public_key).collect()
     }
 
     /// Takes over the new peers, and tells what the core is to do for it.
     pub fn follow(&mut self, peers: &[Peer], preshared: &BTreeMap<PeerName, PresharedKey>) -> Reload {
         let (mut reload, new, mut kept) = (Reload::default(), by_identity(peers), HashSet::new());
-        for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
+        for (id, place) in (0..).map(PeerId).zip(&mut self.peers) {
             let Some(old) = place else { continue };
             match new.get(&identity(old)).copied() {
                 None => {
                     reload.removed.push(id);
+                    self.keyed.remove(&old.public_key);
                     *place = None;
                 }
                 Some(new) => {
@@ -161,9 +166,10 @@ impl Places {
         }
         let mut free = 0;
         for added in peers.iter().filter(|peer| !kept.contains(&identity(peer))) {
-            free += self.0[free..].iter().take_while(|place| place.is_some()).count();
-            self.0.resize(self.0.len().max(free + 1), None);
-            self.0[free] = Some(added.clone());
+            free += self.peers[free..].iter().take_while(|place| place.is_some()).count();
+            self.peers.resize(self.peers.len().max(free + 1), None);
+            self.peers[free] = Some(added.clone());
+            self.keyed.insert(added.public_key, PeerId(free as u32));
             reload.added.push((PeerId(free as u32), plan::core_peer(added, preshared)));
         }
         reload
@@ -265,7 +271,13 @@ mod tests {
     fn a_peer_keeps_its_place_and_one_that_goes_leaves_it_to_the_next() {
         let mut places = Places::new(&config("10.77.0.1/24", 0, &[ONE, TWO]).peers);
         let mut follow = |peers: &[(usize, &str, &str)]| {
-            let reload = places.follow(&config("10.77.0.1/24", 0, peers).peers, &BTreeMap::new());
+            let peers = config("10.77.0.1/24", 0, peers).peers;
+            let reload = places.follow(&peers, &BTreeMap::new());
+            for peer in &peers {
+                let id = places.of(peer).expect("it has a place");
+                let keyed = places.keyed(&CoreKey(*peer.public_key.as_bytes()));
+                assert_eq!((places.peer(id), keyed), (Some(peer), Some(peer)));
+            }
             let ids = |list: &[(PeerId, _)]| list.iter().map(|(id, _)| id.0).collect::<Vec<_>>();
             let removed: Vec<u32> = reload.removed.iter().map(|id| id.0).collect();
             (removed, ids(&reload.changed), ids(&reload.added))
@@ -284,8 +296,10 @@ mod tests {
         assert_eq!(places.gone(&new), []);
         new[0].preshared_key_file = Some("psk".into());
         assert_eq!(places.gone(&new), [old[0].public_key]);
+        assert_eq!((places.of(&old[0]), places.of(&new[0])), (Some(PeerId(0)), None));
         let reload = places.follow(&new, &BTreeMap::new());
         assert_eq!((reload.removed, reload.added.len()), (vec![PeerId(0)], 2));
+        assert_eq!((places.of(&old[0]), places.of(&new[0])), (None, Some(PeerId(0))));
         assert_eq!(places.gone(&new), []);
         assert_eq!(places.gone(&new[1..]), [old[0].public_key]);
     }

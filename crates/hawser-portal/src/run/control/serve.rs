@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hawser_config::{Config, Link, MarkKinds, Peer};
-use hawser_core::endpoint::Event;
-use hawser_core::handshake::secrets::KeyLogEntry;
-use hawser_core::units::{LinkId, PeerId};
+use hawser_core::units::PeerId;
 use hawser_net::daemon::orders_of;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -16,7 +14,7 @@ use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::etcd::{self, Store};
-use super::flows::{self, FlowDesk};
+use super::flows::FlowDesk;
 use super::heap;
 use super::hub::{Epochs, Seen};
 use super::key_log::KeyLog;
@@ -26,7 +24,6 @@ use super::observe::Observer;
 use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
-use super::status;
 use super::system::System;
 use super::tell;
 use super::told::Told;
@@ -43,8 +40,10 @@ use crate::web::Web;
 
 mod deeds;
 mod hub;
+mod inbox;
 mod naming;
 mod reading;
+mod reports;
 mod speed;
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
@@ -71,6 +70,7 @@ pub struct Serving<'a> {
     marks: MarkKinds,
     system: &'a mut System,
     commands: &'a EventSender<Command>,
+    pub(super) inbox: inbox::Inbox<'a>,
     interfaces: Interfaces,
     routes: Routes,
     observer: Observer,
@@ -134,6 +134,7 @@ impl<'a> Serving<'a> {
             powers: Powers::of(config),
             marks: MarkKinds::of(&config.rules),
             commands,
+            inbox: inbox::Inbox::default(),
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
@@ -159,6 +160,12 @@ impl<'a> Serving<'a> {
         }
     }
 
+    /// The same with what the packet thread reports.
+    pub fn with_reports(mut self, reports: &'a mut UnboundedReceiver<Report>) -> Self {
+        self.inbox = inbox::Inbox::new(reports);
+        self
+    }
+
     /// The same for a peer of a hub.
     pub fn with_epochs(mut self, epochs: Option<Epochs>) -> Self {
         self.epochs = epochs;
@@ -178,7 +185,6 @@ impl<'a> Serving<'a> {
     pub async fn run(
         mut self,
         mut link_watch: LinkWatch,
-        reports: &mut UnboundedReceiver<Report>,
         socket: ControlSocket,
         host: &mut impl Host<(Config, Keys)>,
     ) -> Result<(), RunError> {
@@ -205,12 +211,9 @@ impl<'a> Serving<'a> {
                     self.on_links(&events).await;
                     self.tell_addresses(&events);
                 }
-                report = reports.recv() => match report {
-                    Some(Report::Event(Event::Enrolment { invitation, key })) => self.enrol(invitation, key, host).await,
-                    Some(report) => {
-                        let drained = matches!(&report, Report::State(state) if state.drained);
-                        self.on_report(report).await;
-                        if self.is_done(drained) {
+                due = self.inbox.next() => match due {
+                    Some(due) => {
+                        if self.on_due(due, host).await == Next::Stop {
                             return Ok(());
                         }
                     }
@@ -310,77 +313,6 @@ impl<'a> Serving<'a> {
         let links = links.filter_map(|plan| self.interfaces.of(plan));
         let addresses = links.flat_map(|name| self.interfaces.addresses(name));
         self.system.answer_by(&self.config, addresses).await;
-    }
-
-    async fn on_report(&mut self, report: Report) {
-        match report {
-            Report::State(state) => {
-                if state.lost != self.lost {
-                    tracing::debug!(lost = ?state.lost, "lost outside the core");
-                    self.lost = state.lost;
-                }
-                self.count(&state);
-                let commands = self.pathfinder.look_at(&state.core);
-                self.command(commands);
-                self.look_at_names(&state).await;
-                let mut status = status::compose(
-                    &self.config,
-                    &self.links,
-                    &self.peers,
-                    &self.names,
-                    &self.places,
-                    &self.plans,
-                    &self.routes,
-                    &self.usage,
-                    &self.paused,
-                    &self.pathfinder,
-                    &state,
-                    self.started.elapsed(),
-                );
-                self.trend.complete(&mut status);
-                self.learner.complete(&self.config, &mut status);
-                self.told.look_at(&mut status);
-                status.web = self.web.as_ref().map(Web::status);
-                status.dns = self.system.name_servers();
-                self.tell_hub(&mut status, &state);
-                self.tell_etcd(&mut status, &state);
-                self.observer.look_at(&status);
-                self.told.publish(status);
-            }
-            Report::Flows(told, now) => self.flows.take(flows::compose(&self.places, &self.plans, &told, now)),
-            Report::Event(event) => self.on_event(event).await,
-            Report::Hub(news) => self.on_hub(news).await,
-            Report::Broken(remote) => {
-                let commands = self.pathfinder.on_broken(remote);
-                self.command(commands);
-            }
-        }
-    }
-
-    async fn on_event(&mut self, event: Event) {
-        match event {
-            Event::PeerMtu { peer, mtu } => {
-                if let Some(peer) = self.places.peer(peer) {
-                    self.system.set_peer_mtu(&self.config, peer.name.as_str(), mtu).await;
-                }
-            }
-            Event::Keys { peer, new, secrets } => {
-                let name = self.name(peer).to_owned();
-                if let Some(log) = &mut self.key_log {
-                    log.write(KeyLogEntry { peer: name, new, secrets: *secrets });
-                }
-            }
-            event => self.tell(&event),
-        }
-    }
-
-    /// What is to be known of the core, and nothing else is to be done for.
-    fn tell(&self, event: &Event) {
-        let Some(peer) = event.peer() else { return };
-        let link = |link: LinkId| self.plans.iter().find(|plan| plan.id == link).map_or("", |plan| plan.name.as_str());
-        if let Some((kind, cause)) = tell::core_event(event, self.name(peer), link) {
-            self.told.note(kind, self.name(peer), "", &cause);
-        }
     }
 
     /// What links with a cap have carried; one that has carried all carries no inner packets until its month ends.

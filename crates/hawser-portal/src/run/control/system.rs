@@ -5,22 +5,24 @@
 //!    at last the system the name servers behind it (`name_servers`).
 //! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel
 //!    drops when the device goes down; [`System::set_again`] what other programs delete (`restore`).
-//! 4. [`System::undo`] leaves nothing behind.
+//! 4. [`System::announce`] tells routers of a hub's peers (`announce`). 5. [`System::undo`] leaves nothing behind.
 
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hawser_config::{Config, Peer, PublicKey};
+use hawser_config::{Config, PublicKey};
 use hawser_net::netcfg::{
-    Applied, Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
+    Applied, Change, IfIndex, InstanceName, Interface, LinkEvent, Mtu, NetConfig, NetConfigError, Place, RouteSpec,
+    Rtnl, SysctlKey,
 };
 use ipnet::IpNet;
 
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
 use super::hub::{self, Announcements};
-use super::mtu::Mtus;
+use super::mtu::{Fit, Mtus};
 use super::name_servers;
 use super::rule_table;
 use super::takeover::Taken;
@@ -30,6 +32,7 @@ use crate::run::interfaces::Interfaces;
 use crate::run::own;
 use crate::run::plan::SocketPlan;
 
+mod announce;
 mod restore;
 
 /// Values of `rp_filter` (RFC 3704, ip-sysctl): a strict one drops what comes back by another link than the best.
@@ -40,12 +43,19 @@ const RETRY_EVERY: Duration = Duration::from_secs(2);
 /// The interface that stands for all of them in sysctls.
 const ALL_INTERFACES: &str = "all";
 
+/// The routes that tell routers of peers, by their peers' keys.
+type Announced = BTreeMap<PublicKey, Vec<Change>>;
+
 /// What this portal has set. At first nothing; the control thread owns it.
 pub struct System {
     net: NetConfig,
     tun: Option<IfIndex>,
     /// What the TUN device is to have, in the order in which it is set.
     wanted: Vec<Change>,
+    /// What it is to have after that.
+    announced: Announced,
+    /// The MTU that it has by that.
+    device: Mtu,
     /// Where the rules of the default route are, once they are set.
     places: Places,
     mtus: Mtus,
@@ -82,16 +92,18 @@ impl System {
         Ok(Self::new(net, cleaned_up))
     }
 
-    fn new(net: NetConfig, cleaned_up: bool) -> Self {
+    pub(super) fn new(net: NetConfig, cleaned_up: bool) -> Self {
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
-        let (wanted, missing) = (Vec::new(), Vec::new());
-        let tried = Instant::now();
+        let (wanted, announced, missing) = (Vec::new(), Announced::new(), Vec::new());
+        let (device, tried) = (Mtu(0), Instant::now());
         let (tun, takeover, announcements) = (None, None, Announcements::default());
         let (dirty, unrestored) = (true, None);
         Self {
             net,
             tun,
             wanted,
+            announced,
+            device,
             places,
             mtus,
             beyond,
@@ -121,7 +133,8 @@ impl System {
         self.places = Places::ask(self.net.rtnl(), config).await?;
         self.places.let_past(config);
         self.beyond = Beyond::new(config);
-        self.wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
+        self.device = self.mtus.of_device(config);
+        self.wanted = changes(config, tun, &self.places, &self.mtus.beside(self.device, config))?;
         self.takeover = Taken::new(config, self.net.rtnl(), tun).await?;
         if let Some(taken) = &self.takeover {
             self.beyond.open_to(taken.worlds());
@@ -145,23 +158,25 @@ impl System {
     /// Follows a configuration that changed while the portal runs; failures are told.
     pub async fn reconfigure(&mut self, config: &Config) {
         let Some(tun) = self.tun else { return };
-        let wanted = match self.wanted_by(config, tun) {
+        let (wanted, announced) = match self.wanted_by(config, tun) {
             Ok(wanted) => wanted,
             Err(error) => return tracing::warn!(%error, "system not configured anew"),
         };
-        self.turn_to(wanted).await;
+        self.turn_to(wanted, announced).await;
         self.beyond.let_answers_in(&mut self.net, config).await;
     }
 
-    /// Peers with these keys go, and are announced no more: whoever comes by one of them comes as nobody. Its routes go
-    /// with the next [`Self::reconfigure`].
-    pub fn forget(&mut self, gone: &[PublicKey]) {
-        self.announcements.retain(|key, _| !gone.contains(key));
-    }
-
-    fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
+    /// What is wanted, and what of that tells routers of peers.
+    fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<(Vec<Change>, Announced), RunError> {
         self.places.let_past(config);
-        let mut wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
+        self.device = self.mtus.of_device(config);
+        let fit = self.mtus.beside(self.device, config);
+        let mut wanted = changes(config, tun, &self.places, &fit)?;
+        let announced = config.peers.iter().map(|peer| {
+            let routes = hub::announced(config, peer, tun, &self.announcements, &fit);
+            (peer.public_key, routes)
+        });
+        let announced = announced.filter(|(_, routes)| !routes.is_empty()).collect();
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
             wanted.extend(taken.changes()?);
@@ -170,7 +185,7 @@ impl System {
             Ok(change) => wanted.extend(change),
             Err(error) => tracing::warn!(%error, hint = error.hint(), "name servers not set, a reload tries again"),
         }
-        Ok(wanted)
+        Ok((wanted, announced))
     }
 
     /// The name servers that are set.
@@ -180,24 +195,28 @@ impl System {
     }
 
     /// From what is set to what is to be; failures are told.
-    async fn turn_to(&mut self, wanted: Vec<Change>) {
-        let old = std::mem::replace(&mut self.wanted, wanted);
+    async fn turn_to(&mut self, wanted: Vec<Change>, announced: Announced) {
+        let old = (std::mem::replace(&mut self.wanted, wanted), std::mem::replace(&mut self.announced, announced));
+        let old: Vec<&Change> = old.0.iter().chain(old.1.values().flatten()).collect();
+        let new: Vec<&Change> = self.wanted.iter().chain(self.announced.values().flatten()).collect();
         // What is replaced is never gone in between.
-        let goes = |change: &&Change| !self.wanted.iter().any(|new| new == *change || new.replaces(change));
-        for change in old.iter().filter(goes) {
-            if let Err(error) = self.net.undo(change).await {
-                tracing::warn!(%change, %error, "not undone, the end tries again");
-            }
-        }
+        let places: HashSet<Place> = new.iter().map(|change| change.place()).collect();
+        let goes: Vec<Change> =
+            old.iter().filter(|change| !places.contains(&change.place())).map(|change| (*change).clone()).collect();
+        tell_left(&goes, self.net.undo_each(&goes).await);
+        let had: HashSet<&Change> = old.into_iter().collect();
+        let has: HashSet<&Change> = new.iter().copied().collect();
         // Others flush nftables or delete rules when their own are read anew: ours come back with a reload.
         let is_flushed = |change: &Change| matches!(change, Change::Nft(_)) || restore::others_delete(change);
-        let comes = |change: &&Change| is_flushed(change) || !old.contains(change);
+        let comes = |change: &Change| is_flushed(change) || !had.contains(change);
         let failed = std::mem::take(&mut self.missing);
-        self.missing.extend(failed.iter().filter(|change| self.wanted.contains(change) && !comes(change)).cloned());
+        self.missing.extend(failed.iter().filter(|change| has.contains(*change) && !comes(change)).cloned());
+        let failed: HashSet<&Change> = failed.iter().collect();
+        let coming: Vec<Change> = new.into_iter().filter(|change| comes(change)).cloned().collect();
         let mut restored = 0;
-        for change in self.wanted.iter().filter(comes) {
-            match self.net.apply(change.clone()).await {
-                Ok(Applied::Set) if old.contains(change) && !failed.contains(change) => restored += 1,
+        for (change, outcome) in coming.iter().zip(self.net.apply_all(&coming).await) {
+            match outcome {
+                Ok(Applied::Set) if had.contains(change) && !failed.contains(change) => restored += 1,
                 Ok(_) => {}
                 Err(error) => {
                     tracing::warn!(%change, %error, "not set, it is tried again");
@@ -221,8 +240,10 @@ impl System {
             return;
         }
         self.tried = Instant::now();
-        for change in std::mem::take(&mut self.missing) {
-            match self.net.apply(change.clone()).await {
+        let missing = std::mem::take(&mut self.missing);
+        let outcomes = self.net.apply_all(&missing).await;
+        for (change, outcome) in missing.into_iter().zip(outcomes) {
+            match outcome {
                 Ok(_) => tracing::info!(%change, "applied after retry"),
                 Err(error) => {
                     tracing::debug!(%change, %error, "still not set");
@@ -251,42 +272,14 @@ impl System {
         }
     }
 
-    /// Packets to this peer may be so long: the TUN device or routes to it follow; a failure is told.
-    pub async fn set_peer_mtu(&mut self, config: &Config, peer: &str, mtu: u16) {
-        let before = self.mtus.of_device(config);
-        self.mtus.note(peer, mtu);
-        let device = self.mtus.of_device(config);
-        if device != before {
-            tracing::info!(mtu = device.0, "tun mtu");
-        }
+    /// How long packets to these peers may be: the TUN device or routes to them follow; a failure is told.
+    pub async fn set_peer_mtus<'p>(&mut self, config: &Config, fits: impl Iterator<Item = (&'p str, u16)>) {
+        fits.for_each(|(peer, mtu)| self.mtus.note(peer, mtu));
+        let before = self.device;
         self.reconfigure(config).await;
-    }
-
-    /// A member of a hub tells routers of a peer by routes of this metric from now on; none: by none.
-    pub async fn announce(&mut self, config: &Config, peer: &Peer, metric: Option<u32>) {
-        let Some(tun) = self.tun else { return };
-        let old = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
-        let _ = match metric {
-            Some(metric) => self.announcements.insert(peer.public_key, metric),
-            None => self.announcements.remove(&peer.public_key),
-        };
-        let new = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
-        // A route with another metric is another route: there is one all the while.
-        for change in new.iter().filter(|change| !old.contains(change)) {
-            self.wanted.push(change.clone());
-            if let Err(error) = self.net.apply(change.clone()).await {
-                tracing::warn!(%change, %error, "not set, it is tried again");
-                self.missing.push(change.clone());
-            }
+        if self.device != before {
+            tracing::info!(mtu = self.device.0, "tun mtu");
         }
-        let gone: Vec<&Change> = old.iter().filter(|change| !new.contains(change)).collect();
-        for change in &gone {
-            if let Err(error) = self.net.undo(change).await {
-                tracing::warn!(%change, %error, "not undone, the end tries again");
-            }
-        }
-        self.wanted.retain(|change| !gone.contains(&change));
-        self.missing.retain(|change| !gone.contains(&change));
     }
 
     /// The kernel said so.
@@ -300,7 +293,7 @@ impl System {
         if let Some(taken) = self.takeover.as_mut().filter(|taken| taken.is_moved_by(event)) {
             match taken.move_on(self.net.rtnl(), &self.wanted).await {
                 Ok(wanted) => {
-                    self.turn_to(wanted).await;
+                    self.turn_to(wanted, self.announced.clone()).await;
                     if matches!(event, LinkEvent::Up(_)) {
                         self.put_back().await;
                     }
@@ -322,9 +315,11 @@ impl System {
 
     /// Sets again what the kernel drops when an interface goes down.
     async fn put_back(&mut self) {
-        let stays = |change: &&Change| matches!(change, Change::Mtu { .. } | Change::NameServers(_));
-        for change in self.wanted.iter().filter(|change| !stays(change)) {
-            if let Err(error) = self.net.apply(change.clone()).await {
+        let stays = |change: &Change| matches!(change, Change::Mtu { .. } | Change::NameServers(_));
+        let all = self.wanted.iter().chain(self.announced.values().flatten());
+        let dropped: Vec<Change> = all.filter(|change| !stays(change)).cloned().collect();
+        for (change, outcome) in dropped.iter().zip(self.net.apply_all(&dropped).await) {
+            if let Err(error) = outcome {
                 tracing::warn!(%change, %error, "not set again");
             }
         }
@@ -351,22 +346,23 @@ impl System {
     }
 }
 
-/// What the TUN device is to have.
-fn changes(
-    config: &Config,
-    interface: IfIndex,
-    places: &Places,
-    mtus: &Mtus,
-    announcements: &Announcements,
-) -> Result<Vec<Change>, NetConfigError> {
-    let mut changes = vec![Change::Mtu { interface, mtu: mtus.of_device(config) }];
+/// What could not be undone is told.
+fn tell_left(changes: &[Change], outcomes: Vec<Result<(), NetConfigError>>) {
+    for (change, outcome) in changes.iter().zip(outcomes) {
+        if let Err(error) = outcome {
+            tracing::warn!(%change, %error, "not undone, the end tries again");
+        }
+    }
+}
+
+/// What the TUN device is to have, whoever owns peers.
+fn changes(config: &Config, interface: IfIndex, places: &Places, fit: &Fit<'_>) -> Result<Vec<Change>, NetConfigError> {
+    let mut changes = vec![Change::Mtu { interface, mtu: fit.of_device() }];
     changes.extend(config.tun.addresses.iter().map(|address| Change::Address { interface, address: *address }));
     changes.push(Change::LinkUp { interface });
     let route = |(net, mtu)| Change::Route(RouteSpec { mtu, ..RouteSpec::to(net, interface) });
     // A member's route to a peer is the announcement, where both are in the main table.
-    changes.extend(mtus.routes(config).filter(|_| !hub::is_own_route(config)).map(route));
-    let announced = |peer| hub::announced(config, peer, interface, announcements, mtus);
-    changes.extend(config.peers.iter().flat_map(announced));
+    changes.extend(fit.routes(config).filter(|_| !hub::is_own_route(config)).map(route));
     changes.extend(default_route::changes(config, interface, places));
     changes.extend(gateway::table(config)?.map(Change::Nft));
     if places.lets_past() {
@@ -398,5 +394,7 @@ fn link_interface<'e>(event: &'e LinkEvent, plans: &[SocketPlan]) -> Option<&'e 
     }
 }
 
+#[cfg(test)]
+mod many_tests;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Step 3: what the portal says of its peers, paths and links.
 
-use hawser_portal::api::{NameStatus, PathState, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{NAMESAKE_HINT, NameStatus, PathState, PathStatus, PeerStatus, Status};
 use hawser_portal::limits::{Cause, LOSS_PCT};
 
 use super::finding::Finding;
@@ -21,6 +21,10 @@ pub fn carries(status: &Status, link: &str) -> bool {
 
 /// All of it.
 pub fn look(status: &Status, findings: &mut Vec<Finding>) {
+    findings.extend(status.etcd.as_ref().and_then(|etcd| etcd.namesake.as_ref()).map(|other| {
+        let text = format!("this portal is not among its hub's members in etcd: {other}");
+        Finding::fault("name-taken", "", text, NAMESAKE_HINT)
+    }));
     for peer in &status.peers {
         findings.extend(refused(peer));
         findings.extend(other_version(peer, &status.protocol));

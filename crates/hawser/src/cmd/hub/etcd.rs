@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hawser_portal::api::{Client, ClientError, Deed, EtcdStatus, HubList, HubMember, HubPeer};
+use hawser_portal::api::{Client, ClientError, Deed, EtcdStatus, HubList, HubMember, HubPeer, NAMESAKE_HINT};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -47,7 +47,8 @@ pub(super) struct Revoke {
 
 /// A line of `hawser hub status`.
 pub(super) fn told(etcd: &EtcdStatus) -> String {
-    let EtcdStatus { reached, since_s, in_step_age_s, why, unwritten, serving, members, peers, revoked } = etcd;
+    let EtcdStatus { reached, since_s, in_step_age_s, why, unwritten, namesake, serving, members, peers, revoked } =
+        etcd;
     let since = duration(*since_s);
     let mut text = if *reached {
         format!("etcd reached for {since}: members {members}, peers {peers}, revoked {revoked}\n")
@@ -57,6 +58,9 @@ pub(super) fn told(etcd: &EtcdStatus) -> String {
     };
     if let Some(why) = unwritten {
         text += &format!("etcd takes nothing from this member: {why}\n");
+    }
+    if let Some(namesake) = namesake {
+        text += &format!("not among the hub's members in etcd: {namesake}\n  hint: {NAMESAKE_HINT}\n");
     }
     if !serving {
         text += "peers from etcd are not served until it is reached (etcd_strict)\n";

@@ -46,18 +46,19 @@ pub fn invite(home: &Home, name: &str, options: &TokenOptions) -> Result<(), Fai
     let name = PeerName::parse(name).map_err(|error| Failure::wrong(format!("name the peer {name:?}: {error}")))?;
     let (config, keys) = keys::load(&home.config)?;
     refuse_taken(home, &config, &name)?;
-    let known = members::known(home, &config, &keys.private.public(), &options.members)?;
+    let known = members::known(home, &config, &keys.private.public(), &name, &options.members)?;
     if known.names.iter().any(|other| other == name.as_str()) {
         let failure = Failure::wrong(format!("make token: the hub has a peer \"{name}\" already"));
         return Err(failure.hint(format!("take another name, or: hawser hub revoke {name}")));
     }
+    let members = known.turn.of;
     let token = make(home, &config, &keys, name, known, options)?;
     let runs = match Client::reload(&home.socket) {
         Ok(()) => true,
         Err(ClientError::NotRunning { .. }) => false,
         Err(error) => return Err(Failure::failed(error)),
     };
-    show(&token, options)?;
+    show(&token, members, options)?;
     let telling = token.hub.as_ref().and_then(|hub| members::telling(hub, &token.name, "KEY", &token.addresses));
     if let Some(telling) = telling {
         eprintln!("hint: once it has joined (KEY: {}), {telling}", home.command("peer list"));
@@ -100,8 +101,7 @@ fn make(
     }
     let promised = keys.invitations.list.iter().filter(|other| other.name != name).flat_map(|other| &other.allowed_ips);
     let others: Vec<IpNet> = promised.copied().chain(known.networks).collect();
-    let turn = known.hub.as_ref().map(pairing::Hub::turn).unwrap_or_default();
-    let addresses = pairing::inner_addresses(config, &others, turn).map_err(Failure::failed)?;
+    let addresses = pairing::inner_addresses(config, &others, known.turn).map_err(Failure::failed)?;
     let allowed_ips = addresses.iter().map(|net| IpNet::from(net.addr())).collect();
     let expires = now().saturating_add(options.expires.saturating_mul(60));
     let [udp, tcp] = [Transport::Udp, Transport::Tcp].map(|one| config.portal.transports.contains(&one));
@@ -179,8 +179,8 @@ pub fn split(text: &str, port: u16) -> Option<(Host, u16)> {
     Some((Host::parse(host)?, port.parse().ok().filter(|port| *port != 0)?))
 }
 
-/// The token alone on standard output where a program reads it.
-fn show(token: &Token, options: &TokenOptions) -> Result<(), Failure> {
+/// The token alone on standard output where a program reads it; `members`: how many its hub has.
+fn show(token: &Token, members: usize, options: &TokenOptions) -> Result<(), Failure> {
     let is_terminal = io::stdout().is_terminal();
     if is_terminal || options.qr {
         match QrCode::new(token.to_string()) {
@@ -192,9 +192,11 @@ fn show(token: &Token, options: &TokenOptions) -> Result<(), Failure> {
     eprintln!("for \"{}\", good once and for {} minutes, at {}:", token.name, options.expires, at.join(", "));
     if let Some(hub) = &token.hub {
         let others: Vec<&str> = hub.others().iter().map(|member| member.name.as_str()).collect();
+        let named = others.len() + 1;
+        let some = if named < members { format!("{named} of {members} ") } else { String::new() };
         let (own, others) = (hub.name(), others.join(", "));
         if hub.is_shared() {
-            eprintln!("members of the hub: {own}, {others}; which is active follows from the peer's key");
+            eprintln!("{some}members of the hub: {own}, {others}; which is active follows from the peer's key");
         } else {
             eprintln!("members of the hub: {own} (active), {others}");
         }

@@ -4,8 +4,8 @@
 //!    the other members ([`shown`] is what their own `hawser serve` prints for that).
 
 use hawser_config::{Config, DEFAULT_PORT, Etcd, PeerName, PublicKey, Transport};
-use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember};
-use hawser_portal::pairing::{Endpoint, Hub, Member, Share};
+use hawser_portal::api::{Client, ClientError, Deed, HubList, HubMember, NAMESAKE_HINT};
+use hawser_portal::pairing::{Endpoint, Hub, Member, Share, Turn};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -18,14 +18,22 @@ use crate::failure::Failure;
 pub struct Known {
     /// The hub; none where this portal is no member of one.
     pub hub: Option<Hub>,
+    /// Which addresses this member promises, among all members.
+    pub turn: Turn,
     /// Networks of peers that are not in the configuration.
     pub networks: Vec<IpNet>,
     /// Their names.
     pub names: Vec<String>,
 }
 
-/// What is known for a token; `named`: the other members, as they were typed.
-pub fn known(home: &Home, config: &Config, own: &PublicKey, named: &[String]) -> Result<Known, Failure> {
+/// What is known for a token of this peer; `named`: the other members, as they were typed.
+pub fn known(
+    home: &Home,
+    config: &Config,
+    own: &PublicKey,
+    peer: &PeerName,
+    named: &[String],
+) -> Result<Known, Failure> {
     let Some(hub) = &config.hub else {
         return if named.is_empty() {
             Ok(Known::default())
@@ -41,20 +49,21 @@ pub fn known(home: &Home, config: &Config, own: &PublicKey, named: &[String]) ->
     };
     let tcp = config.portal.transports.contains(&Transport::Tcp);
     match &hub.etcd {
-        Some(etcd) if named.is_empty() => by_etcd(home, etcd, own, tcp),
+        Some(etcd) if named.is_empty() => by_etcd(home, etcd, own, peer, tcp),
         Some(_) => Err(Failure::wrong("make token: --member, and etcd knows the members").hint("leave --member out")),
         None if named.is_empty() => Err(Failure::wrong("make token: a hub's token names all members")
             .hint("name each other one, as its `hawser serve` prints it: --member NAME=KEY@HOST:PORT")),
         None => {
-            let others = named.iter().map(|text| typed(text, tcp)).collect::<Result<_, _>>()?;
+            let others = named.iter().map(|text| typed(text, tcp)).collect::<Result<Vec<Member>, _>>()?;
+            let turn = Turn::among(name, others.iter().map(|other| &other.name));
             let hub = Hub::new((name.clone(), own, Share::default()), others, false).map_err(Failure::failed)?;
-            Ok(Known { hub: Some(hub), ..Known::default() })
+            Ok(Known { hub: Some(hub), turn, ..Known::default() })
         }
     }
 }
 
 /// Step 1.
-fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known, Failure> {
+fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, peer: &PeerName, tcp: bool) -> Result<Known, Failure> {
     let told = Client::order(&home.socket, Deed::HubList).map_err(|error| match error {
         ClientError::NotRunning { .. } => {
             Failure::failed("make token: the portal does not run, and knows no other member")
@@ -64,8 +73,12 @@ fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known
     })?;
     let list: HubList = serde_json::from_value(told.unwrap_or(Value::Null))
         .map_err(|error| Failure::failed(format!("list members: {error}")))?;
-    let others = list.members.iter().filter(|member| member.public_key != own.to_string());
-    let others = others.map(|member| read(member, tcp)).collect::<Result<Vec<Member>, Failure>>()?;
+    let others = || list.members.iter().filter(|member| member.public_key != own.to_string());
+    if let Some(HubMember { name, endpoints, .. }) = others().find(|other| other.name == etcd.name.as_str()) {
+        let other = format!("make token: the hub's member {name} is another portal, at {}", endpoints.join(", "));
+        return Err(Failure::failed(other).hint(NAMESAKE_HINT));
+    }
+    let others = others().map(|member| read(member, tcp)).collect::<Result<Vec<Member>, Failure>>()?;
     if others.is_empty() {
         return Err(Failure::failed("make token: etcd knows no other member of this hub")
             .hint("a token names all that run: start the others, and look: hawser hub members"));
@@ -73,7 +86,8 @@ fn by_etcd(home: &Home, etcd: &Etcd, own: &PublicKey, tcp: bool) -> Result<Known
     let networks = list.peers.iter().flat_map(|peer| &peer.allowed_ips).filter_map(|net| net.parse().ok());
     let share = share(etcd.weight, etcd.rack).expect("a configuration has no greater ones");
     Ok(Known {
-        hub: Some(Hub::new((etcd.name.clone(), own, share), others, true).map_err(Failure::failed)?),
+        turn: Turn::among(&etcd.name, others.iter().map(|other| &other.name)),
+        hub: Some(Hub::of_peer((etcd.name.clone(), own, share), others, peer).map_err(Failure::failed)?),
         networks: networks.collect(),
         names: list.peers.into_iter().map(|peer| peer.name).collect(),
     })

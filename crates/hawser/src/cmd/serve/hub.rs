@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use clap::Args;
 use hawser_config::{Config, PeerName, PublicKey, Transport};
-use hawser_portal::api::{Client, EtcdStatus};
+use hawser_portal::api::{Client, EtcdStatus, NAMESAKE_HINT};
 use hawser_portal::pairing::Endpoint;
 
 use super::{ANSWERS_WITHIN, GLANCE, Home};
@@ -78,7 +78,10 @@ impl HubOptions {
         loop {
             let etcd = Client::status(&home.socket).ok().and_then(|status| status.etcd).unwrap_or_default();
             if etcd.reached {
-                let EtcdStatus { members, peers, .. } = etcd;
+                let EtcdStatus { members, peers, namesake, .. } = etcd;
+                if let Some(namesake) = namesake {
+                    return Err(Failure::failed(format!("serve: {namesake}")).hint(NAMESAKE_HINT));
+                }
                 eprintln!("etcd reached: members {members}, peers {peers}");
                 return Ok(());
             }

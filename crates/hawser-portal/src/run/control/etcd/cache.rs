@@ -88,7 +88,8 @@ impl Writer {
         });
     }
 
-    /// Waits until that is on the disk, a second at most: the control thread does nothing else meanwhile.
+    /// Waits until that is on the disk, a second at most: the control thread does nothing meanwhile but what packets
+    /// wait for.
     ///
     /// # Errors
     /// Why it is not, as far as is known.

@@ -25,11 +25,12 @@ use hawser_config::{Config, Etcd, PeerName, PresharedKey, PublicKey};
 pub use hawser_etcd::driver::Leaving;
 use hawser_etcd::driver::{Handle, Settings, View};
 use hawser_etcd::keys::{MemberName, Prefix};
+use hawser_etcd::namesake::Namesake;
 use hawser_etcd::record::{Member, Seen};
 use hawser_etcd::roster::{Cache, Roster};
 use hawser_etcd::{Access, TlsFiles};
 
-use crate::api::EtcdStatus;
+use crate::api::{EtcdStatus, NAMESAKE_HINT};
 use crate::keys::Keys;
 use crate::run::clock::Clock;
 
@@ -80,6 +81,7 @@ impl Seed {
             preshared,
             refused: BTreeMap::new(),
             reach: reach::Told::default(),
+            namesake: None,
             enrolling: enrolling::Desk::default(),
             heard: BTreeMap::new(),
             lost: Arc::default(),
@@ -135,6 +137,8 @@ pub struct Store {
     refused: BTreeMap<PeerName, String>,
     /// What people know of whether etcd is reached.
     reach: reach::Told,
+    /// Who has this member's name in etcd, as the log was told.
+    namesake: Option<Namesake>,
     /// Who is to become a peer by a token.
     enrolling: enrolling::Desk,
     /// What of claims was passed on.
@@ -182,8 +186,20 @@ impl Store {
         self.cache.write(&Cache { roster, pending, cluster: *cluster, revision: *revision, history });
     }
 
+    /// The log is told that another portal has this member's name, and that none has any more.
+    fn tell_namesake(&mut self) {
+        if self.namesake == self.view.namesake {
+            return;
+        }
+        self.namesake.clone_from(&self.view.namesake);
+        match &self.namesake {
+            Some(other) => tracing::warn!(error = %other, hint = NAMESAKE_HINT, "not among the hub's members in etcd"),
+            None => tracing::info!("among the hub's members in etcd"),
+        }
+    }
+
     fn status(&self) -> EtcdStatus {
-        let View { state, reach, confirmed, unwritten, .. } = &self.view;
+        let View { state, reach, confirmed, unwritten, namesake, .. } = &self.view;
         let (reached, since, why) = reach::parts(reach);
         let now = Clock.now();
         EtcdStatus {
@@ -192,6 +208,7 @@ impl Store {
             in_step_age_s: confirmed.map(|confirmed| now.since(confirmed).as_secs_f64()),
             why,
             unwritten: unwritten.clone(),
+            namesake: namesake.as_ref().map(ToString::to_string),
             serving: self.serves,
             members: state.members().count(),
             peers: self.view.roster.peers.len(),

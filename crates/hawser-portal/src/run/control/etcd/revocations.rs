@@ -18,8 +18,9 @@ use super::serving::{Answer, WRITTEN_WITHIN};
 impl Serving<'_> {
     /// Nobody is served by this key.
     pub(super) async fn revoke(&mut self, name: PeerName, key: PublicKey, answer: Answer) {
-        let Some(store) = &mut self.store else { return };
-        let unkept = store.revoke(&name, key).await.err();
+        let revoked = self.beside_announcements(async |store: &mut Store| store.revoke(&name, key).await).await;
+        let (Some(revoked), Some(store)) = (revoked, &self.store) else { return };
+        let unkept = revoked.err();
         tracing::info!(peer = %name, public_key = %key, "peer revoked at this member");
         let mut views = store.handle.views();
         self.serve_roster().await;
@@ -37,17 +38,19 @@ impl Serving<'_> {
     /// A key may be served again: here at once where etcd does not have the revocation, else once it is gone there. One
     /// that etcd was given, and has not told of, waits for it: it may be written still.
     pub(super) async fn take_back(&mut self, who: &str, answer: Answer) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &self.store else { return };
         let (name, key) = match store.whose_revocation(who) {
             Ok((_, key)) if store.view.is_unknown(&key) => return drop(answer.send(Err(store.view.away()))),
             Ok(found) => found,
             Err(why) => return drop(answer.send(Err(why))),
         };
         let told = json!({ "name": name.to_string(), "public_key": key.to_string() });
-        if let Err(why) = store.forget_pending(&key).await {
+        let forgotten = self.beside_announcements(async |store: &mut Store| store.forget_pending(&key).await).await;
+        if let Some(Err(why)) = forgotten {
             return drop(answer.send(Err(why)));
         }
         tracing::info!(peer = %name, public_key = %key, "revocation taken back at this member");
+        let Some(store) = &self.store else { return };
         let view = store.view.clone();
         if !view.roster.revoked.contains_key(&key) {
             self.serve_roster().await;

@@ -62,6 +62,7 @@ impl Serving<'_> {
             let (kind, cause) = news.tell();
             self.told.note(kind, "", "", &cause);
         }
+        store.tell_namesake();
         let state = store.view.state.clone();
         store.detector.follow(&state, &store.own);
         self.tell_missed();
@@ -103,7 +104,9 @@ impl Serving<'_> {
     /// Peers with these keys went; whoever came, by one of them too, may have been claimed elsewhere.
     pub(in crate::run::control) fn hear_of_claims_anew(&mut self, gone: &[PublicKey]) {
         let Some(store) = &mut self.store else { return };
-        store.heard.retain(|key, _| !gone.contains(key));
+        for key in gone {
+            store.heard.remove(key);
+        }
         self.hear_of_claims();
     }
 
@@ -138,10 +141,33 @@ impl Serving<'_> {
         self.command(missed.into_iter().map(Command::Missed));
     }
 
-    /// This member owns a peer.
-    pub(in crate::run::control) fn note_owned(&mut self, peer: &Peer, epoch: Option<Epoch>) {
-        let (Some(store), Some(epoch)) = (&self.store, epoch) else { return };
-        store.handle.want(|own| own.owned.insert(peer.public_key, epoch) != Some(epoch));
+    /// This member owns these peers.
+    pub(in crate::run::control) fn note_owned(&mut self, owned: Vec<(PublicKey, Epoch)>) {
+        let Some(store) = &self.store else { return };
+        store.handle.want(|own| {
+            let mut is_news = false;
+            for (key, epoch) in owned {
+                is_news |= own.owned.insert(key, epoch) != Some(epoch);
+            }
+            is_news
+        });
+    }
+
+    /// Does what waits for the disk. What this member announces goes on meanwhile: packets wait for it.
+    pub(super) async fn beside_announcements<T>(&mut self, work: impl AsyncFnOnce(&mut Store) -> T) -> Option<T> {
+        let (mut store, mut owned) = (self.store.take()?, Vec::new());
+        let done = {
+            let mut work = std::pin::pin!(work(&mut store));
+            loop {
+                tokio::select! {
+                    done = &mut work => break done,
+                    announced = self.inbox.announced() => owned.extend(self.announce(announced).await),
+                }
+            }
+        };
+        self.store = Some(store);
+        self.note_owned(owned);
+        Some(done)
     }
 
     /// Whether etcd is reached; and what this member has to do, for the others.
@@ -241,3 +267,6 @@ impl Store {
         in_etcd.or(in_file).map(|key| (name.clone(), key)).ok_or_else(|| format!("there is no peer {name}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

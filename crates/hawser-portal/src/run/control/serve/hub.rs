@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use hawser_config::{Peer, PublicKey};
 use hawser_core::units::PeerId;
 use hawser_hub::claim::Announcement;
 use hawser_hub::gate::Announced;
 use hawser_hub::metric::metric;
+use hawser_hub::units::Epoch;
 
 use super::Serving;
 use crate::api::{EventKind, Status};
@@ -35,7 +37,7 @@ impl Drains {
 }
 
 impl Serving<'_> {
-    pub(super) async fn on_hub(&mut self, news: News) {
+    pub(super) fn on_hub(&mut self, news: News) {
         match news {
             News::Claimed(epoch) => {
                 if let Some(Err(error)) = self.epochs.as_mut().map(|epochs| epochs.follow(epoch)) {
@@ -49,24 +51,31 @@ impl Serving<'_> {
                 let how = if planned { "as planned" } else { "the other one was silent, or left" };
                 self.told.note(EventKind::OwnerChanged, peer, "", &format!("active, epoch {epoch}: {how}"));
             }
-            News::Announced(announced) => self.on_announced(announced).await,
+            // Who reads reports has told those apart.
+            News::Announced(_) => {}
         }
     }
 
-    /// A member is something else to a peer.
-    async fn on_announced(&mut self, Announced { key, announcement, epoch }: Announced) {
-        let Some(peer) = self.places.keyed(&key).cloned() else { return };
-        let metric = metric(announcement, epoch);
+    /// This member is something else to peers; gives those that it owns, with their epochs.
+    pub(in crate::run::control) async fn announce(&mut self, announced: Vec<Announced>) -> Vec<(PublicKey, Epoch)> {
+        let known = |one: &Announced| Some((self.places.keyed(&one.key)?.clone(), metric(one.announcement, one.epoch)));
+        let told: Vec<(Peer, Option<u32>)> = announced.iter().filter_map(known).collect();
         // The routes first: packets wait for them.
-        self.system.announce(&self.config, &peer, metric).await;
-        if announcement == Announcement::Owner {
-            self.note_owned(&peer, epoch);
-        }
+        self.system.announce(&self.config, &told).await;
+        let known = |one: &Announced| Some((*one, self.places.keyed(&one.key)?));
+        let all: Vec<(Announced, &Peer)> = announced.iter().filter_map(known).collect();
+        all.iter().for_each(|(announced, peer)| self.tell_announced(*announced, peer));
+        let owned = all.into_iter().filter(|(announced, _)| announced.announcement == Announcement::Owner);
+        owned.filter_map(|(announced, peer)| Some((peer.public_key, announced.epoch?))).collect()
+    }
+
+    fn tell_announced(&self, Announced { announcement, epoch, .. }: Announced, peer: &Peer) {
         let role = match announcement {
             Announcement::Withdrawn => "withdrawn",
             Announcement::Standby => "standby",
             Announcement::Owner => "owner",
         };
+        let metric = metric(announcement, epoch);
         let epoch = epoch.map(|epoch| epoch.get());
         tracing::info!(peer = %peer.name, role, epoch, metric, "owner changed: announced so");
         let cause = epoch.map_or_else(|| role.to_owned(), |epoch| format!("{role}, epoch {epoch}"));

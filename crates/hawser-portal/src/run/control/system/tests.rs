@@ -21,8 +21,12 @@ fn system(folder: &Path) -> System {
 
 fn said(config: &Config, mtus: &Mtus) -> Vec<String> {
     let index = IfIndex::new(5).expect("not zero");
-    let changes = changes(config, index, &Places::default(), mtus, &Announcements::default());
-    changes.expect("it can be written").iter().map(ToString::to_string).collect()
+    let fit = mtus.beside(mtus.of_device(config), config);
+    changes(config, index, &Places::default(), &fit)
+        .expect("it can be written")
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
@@ -51,10 +55,10 @@ async fn a_table_that_nftables_refuses_is_tried_again_once_however_often_it_was_
     let chain = NftChain { name: "none".to_owned(), hook: None, rules: vec!["no rule".to_owned()] };
     let table = Change::Nft(NftTable { name: NftName::of_tun("none"), sets: Vec::new(), chains: vec![chain] });
     for _ in 0..3 {
-        system.turn_to(vec![table.clone()]).await;
+        system.turn_to(vec![table.clone()], Announced::new()).await;
         assert_eq!(system.missing, std::slice::from_ref(&table));
     }
-    system.turn_to(Vec::new()).await;
+    system.turn_to(Vec::new(), Announced::new()).await;
     assert!(system.missing.is_empty());
 }
 
@@ -67,8 +71,9 @@ async fn a_peer_that_went_is_announced_no_more_though_another_has_its_key() {
     let key = config.peers[0].public_key;
     system.announcements.insert(key, 7);
     let routes = |system: &mut System| {
-        let wanted = system.wanted_by(&config, tun).expect("it can be written");
-        wanted.iter().filter(|change| matches!(change, Change::Route(_))).count()
+        let (wanted, announced) = system.wanted_by(&config, tun).expect("it can be written");
+        let all = wanted.iter().chain(announced.values().flatten());
+        all.filter(|change| matches!(change, Change::Route(_))).count()
     };
     assert_eq!(routes(&mut system), 1);
     system.forget(&[key]);
