@@ -43,7 +43,8 @@ const FEW: usize = 8;
 /// In this time after a move two members may still bring what belongs together: the longest that a gap is waited for;
 /// a planned move is over sooner (hawser-hub, LINGER_MOST).
 const BESIDE: Duration = Duration::from_secs(3);
-/// Rules cost no flow a gap that is longer by more than this, ms: a retransmission on the far link.
+/// Rules cost no flow a gap that is longer by more than this, ms: a retransmission on the far link; where the member dies
+/// two of them, for a link that rules use beside the nearest has two datagrams to be overdue (`Presence::overdue_at`).
 const MORE: f64 = 60.0;
 /// Repairs of 800 packets, of which there is one for eight where 0.5 % are lost, and packets that these bring back, of
 /// 16 that are lost: less than half of what is to be expected.
@@ -181,11 +182,11 @@ fn outcomes(act: Act, ruled: bool, loss: f64) -> Vec<Seen> {
 }
 
 /// What holds whether a member dies or is drained: with rules, and without them.
-fn assert_no_hole(ruled: &[Seen], plain: &[Seen]) {
+fn assert_no_hole(ruled: &[Seen], plain: &[Seen], more: f64) {
     let worst = |all: &[Seen], way: usize| all.iter().map(|seen| seen.gap[way]).fold(0.0, f64::max);
     for way in [LOCAL, REMOTE] {
         let (with, without) = (worst(ruled, way), worst(plain, way));
-        assert!(with <= without + MORE, "{way}: {with} ms with rules, {without} without");
+        assert!(with <= without + more, "{way}: {with} ms with rules, {without} without");
     }
     for seen in ruled {
         assert_eq!((seen.moves, seen.lost[LOCAL]), (1, 0), "{seen:?}");
@@ -205,14 +206,14 @@ fn assert_no_hole(ruled: &[Seen], plain: &[Seen]) {
 #[test]
 fn where_a_member_dies_repairs_shares_and_tiers_begin_anew_without_a_hole() {
     let act = Act::Kill(OLD);
-    assert_no_hole(&outcomes(act, true, LOSS), &outcomes(act, false, LOSS));
+    assert_no_hole(&outcomes(act, true, LOSS), &outcomes(act, false, LOSS), 2.0 * MORE);
 }
 
 #[test]
 fn where_a_member_is_drained_they_do_so_too_and_nothing_is_lost_either_way() {
     let act = Act::Drain(OLD);
     let [ruled, plain] = [true, false].map(|ruled| outcomes(act, ruled, LOSS));
-    assert_no_hole(&ruled, &plain);
+    assert_no_hole(&ruled, &plain, MORE);
     ruled.iter().chain(&plain).for_each(|seen| assert_eq!(seen.lost, [0, 0], "{seen:?}"));
 }
 

@@ -142,7 +142,9 @@ impl Pair {
     pub(super) fn replace_standby(&mut self, now: Time, endpoint: &mut Endpoint) {
         self.give_up_move(now, endpoint);
         self.trails_until = self.trails_until.filter(|until| *until > now);
-        if self.leaving.is_some() {
+        // Packets follow a claim that was just confirmed first, and leave the old owner by plan.
+        let follows = self.claimant.phase() == Phase::Settled && self.claimant.carrier() != self.carrier.id;
+        if self.leaving.is_some() || follows {
             return;
         }
         let pressed = self.claimant.is_pressed(now);
