@@ -5,7 +5,7 @@
 //! sends it returns (netlink_rcv_skb, linux net/netlink/af_netlink.c): nothing is waited for.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map},
     io,
 };
 
@@ -228,9 +228,9 @@ impl NetConfig {
     async fn names(&self, routes: &[&RouteSpec]) -> Result<Names, NetConfigError> {
         let mut names = Names::new();
         for route in routes {
-            if !names.contains_key(&route.interface) {
+            if let hash_map::Entry::Vacant(unknown) = names.entry(route.interface) {
                 let link = self.rtnl.link(route.interface).await?;
-                names.insert(route.interface, link.map(|link| link.name));
+                unknown.insert(link.map(|link| link.name));
             }
         }
         Ok(names)
