@@ -15,6 +15,7 @@ use crate::claim::{Announcement, Claim, ClaimMessage, Forwarding, Ownership, Rol
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Standing};
 use hawser_core::handshake::PublicKey;
+use hawser_core::session::constants::IDLE_KEEPALIVE;
 use hawser_core::session::{Reach, Sink};
 use hawser_core::units::{PeerId, Time};
 use hawser_core::wire::{HubFrame, HubFrameType, Writer};
@@ -31,6 +32,9 @@ const REST: Duration = LATE;
 /// A standby that is brought the peer's packets for so long says so: by then the peer knows of a death, and has claimed
 /// another member (`pair`, SILENCE_LEAST).
 const BROUGHT: Duration = Duration::from_millis(100);
+/// A peer tells its standby the claim three times meanwhile, also where it is idle: who is told nothing stands by no
+/// longer. Another one took its place, and nobody says so.
+const UNTOLD: Duration = Duration::from_secs(3 * IDLE_KEEPALIVE.as_secs());
 /// A peer that is asked to claim another member has moved by then, also where its first claim was lost, and what waited
 /// here is brought (hawser-core, `policy::BESIDE`). Where there is no other member, links are not left idle for longer.
 const MOVES_FOR: Duration = Duration::from_secs(1);
@@ -61,6 +65,8 @@ struct Ward {
     told: Announcement,
     /// It has no hub, or does not know: this member is all that it has.
     plain: bool,
+    /// When a standby that is told nothing more stands by no longer.
+    untold_at: Time,
     /// When to look whether packets are brought to a standby.
     look_at: Time,
     /// Until then the links have room for what another member sends: the peer is to move there.
@@ -330,6 +336,7 @@ impl Ward {
             told: Announcement::Withdrawn,
             ownership: Ownership::new(me, timing),
             plain: false,
+            untold_at: Time::NEVER,
             look_at: Time::NEVER,
             room_until: Time::NEVER,
             announced_until: Time::ZERO,
@@ -355,6 +362,10 @@ impl Ward {
     /// Step 3. `brought`: when the first and the last packet of those came that are held.
     fn on_timeout(&mut self, now: Time, brought: Option<(Time, Time)>) {
         self.ownership.handle_timeout(now);
+        if self.untold_at <= now {
+            self.untold_at = Time::NEVER;
+            self.ownership.handle_untold();
+        }
         if self.look_at > now {
             return;
         }
@@ -376,6 +387,7 @@ impl Ward {
     ) {
         let before = self.ownership.known();
         let taken = self.ownership.handle_claim(now, frame) == Verdict::Taken;
+        self.untold_at = now + UNTOLD;
         if taken
             && before.is_some_and(|before| before.owner != frame.claim.owner)
             && self.standing(now) == Standing::Held
@@ -387,7 +399,8 @@ impl Ward {
     fn next(&self, now: Time) -> Time {
         let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
         let times = [self.ownership.poll_timeout(), lease_ends, self.look_at, self.room_until, self.announces_at()];
-        times.into_iter().min().unwrap_or(Time::NEVER)
+        let times = times.into_iter().chain([self.untold_at]);
+        times.min().unwrap_or(Time::NEVER)
     }
 }
 

@@ -80,8 +80,8 @@ pub struct Pair {
     leaving: Option<Leaving>,
     /// The standby was let go, and what it sent last may still come.
     trails_until: Option<Time>,
-    /// Routers bring the standby the peer's packets.
-    brought: bool,
+    /// Routers bring a member that is not the owner the peer's packets, says it.
+    brought: Option<(Member, ClaimAck)>,
     /// The standby misses the owner: what is said next must not wait for the loss of a path.
     missed: bool,
     moved: VecDeque<Moved>,
@@ -102,7 +102,7 @@ impl Pair {
             standby,
             leaving: None,
             trails_until: None,
-            brought: false,
+            brought: None,
             missed: false,
             moved: VecDeque::new(),
         })
@@ -151,8 +151,11 @@ impl Pair {
         let before = self.carrier;
         self.replace_standby(now, endpoint);
         self.follow_presence(now, endpoint);
-        if std::mem::take(&mut self.brought) {
-            self.follow_routers(now, endpoint);
+        if let Some((member, ack)) = self.brought.take() {
+            self.stand_by_for_routers(now, member, ack, endpoint);
+            if member == self.standby {
+                self.follow_routers(now, endpoint);
+            }
         }
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
@@ -189,12 +192,12 @@ impl Pair {
         let place = self.place_of(member);
         self.contacts[place].draining.hear(now, ack);
         self.claimant.handle_ack(now, member.id, ack);
-        if member == self.standby {
-            self.brought |= ack.brought;
-            if ack.misses {
-                self.missed = true;
-                self.claimant.handle_missed(now);
-            }
+        if ack.brought && member != self.carrier {
+            self.brought = Some((member, ack));
+        }
+        if ack.misses && member == self.standby {
+            self.missed = true;
+            self.claimant.handle_missed(now);
         }
     }
 
@@ -226,6 +229,16 @@ impl Pair {
             self.claimant.handle_gone(now, self.carrier.id);
         } else {
             self.handle_move(now);
+        }
+    }
+
+    /// Who lost its place as the standby may not know of it yet, and routers have no better way than there.
+    fn stand_by_for_routers(&mut self, now: Time, member: Member, ack: ClaimAck, endpoint: &mut Endpoint) {
+        let is_another = ![self.carrier, self.standby].contains(&member) && self.leaving.is_none();
+        if is_another && self.claimant.replace_standby(member.id) {
+            endpoint.pair([self.carrier.peer, member.peer]);
+            self.standby = member;
+            self.claimant.handle_ack(now, member.id, ack);
         }
     }
 

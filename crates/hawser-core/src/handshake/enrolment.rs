@@ -143,10 +143,13 @@ impl Responder {
             sender = Some(*key);
             (bound == Some(*key)).then(|| Known::from(secret.psk()))
         };
-        match (self.answer(noise::ENROLMENT, &initiation, index, &mut lookup, rng), sender) {
+        let verdict = match (self.answer(noise::ENROLMENT, &initiation, index, &mut lookup, rng), sender) {
             (Ok((accepted, _)), _) => EnrolmentVerdict::Answer(accepted.response),
             (Err(HandshakeDrop::UnknownKey), Some(key)) if bound.is_none() => EnrolmentVerdict::Proven(id, key),
-            (Err(reason), _) => EnrolmentVerdict::Drop(reason),
-        }
+            (Err(reason), _) => return EnrolmentVerdict::Drop(reason),
+        };
+        // Nothing is kept of it: its repetition is answered once it is bound, and where the answer is lost.
+        self.forget(bytes);
+        verdict
     }
 }

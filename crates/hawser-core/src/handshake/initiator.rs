@@ -162,22 +162,23 @@ impl Initiator {
         index: HandshakeIndex,
         rng: &mut dyn Random,
     ) -> Result<[u8; INITIATION_LEN], HandshakeError> {
-        let latest = self.attempts.iter().rev().find(|attempt| attempt.way == way);
-        match latest {
-            Some(latest) if !self.is_over(now, latest) => return Ok(latest.message),
-            Some(_) => {}
-            None => self.make_room()?,
+        let Some(at) = self.attempts.iter().rposition(|attempt| attempt.way == way) else {
+            self.make_room()?;
+            return self.another(now, way, index, rng);
+        };
+        let latest = &self.attempts[at];
+        let of_way = self.attempts.iter().filter(|attempt| attempt.way == way).count();
+        let has_room = of_way < ATTEMPTS_OF_A_WAY && self.attempts.len() < MAX_ATTEMPTS;
+        let has_other_cookie = self.memory.cookie(way) != latest.cookie;
+        // Neither a reply nor time pushes out the first of a way: where round trips are long, those are answered. The
+        // latest gives way to a cookie: whoever is under load answers nothing without.
+        match (has_room, has_other_cookie) {
+            (true, true) => {}
+            (true, false) if now.since(latest.made_at) >= repeated_for(of_way) => {}
+            (false, true) if of_way > 1 => drop(self.attempts.remove(at)),
+            _ => return Ok(latest.message),
         }
         self.another(now, way, index, rng)
-    }
-
-    /// Whether a way's latest initiation is repeated no more, as another is due and has room. Neither a reply nor time
-    /// pushes out one that waits: where round trips are long, that is the one that is answered.
-    fn is_over(&self, now: Time, latest: &Attempt) -> bool {
-        let of_way = self.attempts.iter().filter(|attempt| attempt.way == latest.way).count();
-        let has_room = of_way < ATTEMPTS_OF_A_WAY && self.attempts.len() < MAX_ATTEMPTS;
-        let has_other_cookie = self.memory.cookie(latest.way) != latest.cookie;
-        has_room && (has_other_cookie || now.since(latest.made_at) >= repeated_for(of_way))
     }
 
     /// A way that has no initiation gets the place of the oldest one of a way that has others: a link that was just

@@ -200,8 +200,19 @@ impl Responder {
                     echo != Freshness::default().echo && Cookie::of(&self.secret_at(now, rng), from).echo() == echo;
                 Verdict::Accept(Box::new(accepted))
             }
-            Err(reason) => Verdict::Drop(reason),
+            Err(reason) => {
+                if reason == HandshakeDrop::UnknownKey {
+                    self.forget(bytes);
+                }
+                Verdict::Drop(reason)
+            }
         }
+    }
+
+    /// It may be answered otherwise when it is repeated: its key is made known, or what was enrolled is said.
+    pub(super) fn forget(&mut self, initiation: &[u8; INITIATION_LEN]) {
+        let mac1 = mac1_of(initiation);
+        self.passed.iter_mut().filter(|known| **known == mac1).for_each(|known| *known = [0; MAC_LEN]);
     }
 
     /// A cookie for the sender of an initiation; none for anything else.

@@ -2,7 +2,7 @@
 
 use super::constants::{
     AGE_FIRST, AGE_MEMORY, DEVIATION_MAX, GRANULARITY, LATE_FOR, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST,
-    STALE_ROUND_TRIPS, USUAL_AGE, USUAL_AGE_PART,
+    STALE_ROUND_TRIPS, TOKEN_LIFE, USUAL_AGE, USUAL_AGE_PART,
 };
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
@@ -17,8 +17,8 @@ pub struct RttEstimator {
     min: WindowedMin,
     has_sample: bool,
     sampled_at: Time,
-    /// When a challenge's answer last was overdue.
-    answered_late_at: Time,
+    /// When a challenge's answer last was overdue, and how long it took; none where a later one came in time.
+    answered_late: Option<(Time, Duration)>,
     /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average
     /// packet.
     age: Duration,
@@ -61,7 +61,7 @@ impl RttEstimator {
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
             sampled_at: Time::ZERO,
-            answered_late_at: Time::ZERO,
+            answered_late: None,
             age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
@@ -102,11 +102,14 @@ impl RttEstimator {
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
     }
 
-    /// Takes in how long an overdue answer to a challenge took. One may have been kept by an outage. Two with no sample
-    /// between are the round trip, which begins anew with the second: where it grew beyond what is waited for, nothing
-    /// else would tell.
-    pub fn on_late_answer(&mut self, now: Time, latest: Duration) {
-        if std::mem::replace(&mut self.answered_late_at, now) > self.sampled_at {
+    /// Takes in how long the answer to a challenge took, `overdue` or in time. One that is overdue may have been kept by
+    /// an outage. Two that took about as long, soon after each other and with no sample between, are the round trip,
+    /// which begins anew with the second: where it grew beyond what is waited for, nothing else would tell.
+    pub fn on_answer(&mut self, now: Time, latest: Duration, overdue: bool) {
+        let before = std::mem::replace(&mut self.answered_late, overdue.then_some((now, latest)));
+        let Some((at, took)) = before.filter(|_| overdue) else { return };
+        let alike = latest <= 2 * took && took <= 2 * latest;
+        if alike && at > self.sampled_at && now.since(at) <= TOKEN_LIFE {
             self.snapshot.latest = latest;
             self.snapshot.smoothed = latest;
             self.snapshot.variance = latest / 2;
@@ -190,13 +193,20 @@ mod tests {
     #[test]
     fn two_late_answers_with_no_sample_between_are_the_round_trip() {
         let mut rtt = sampled(&[(0, 20, 0)]);
-        rtt.on_late_answer(Time::ZERO + ms(5_000), ms(4_000));
+        rtt.on_answer(Time::ZERO + ms(5_000), ms(4_000), true);
         rtt.on_sample(Time::ZERO + ms(5_020), ms(20), ms(0));
-        rtt.on_late_answer(Time::ZERO + ms(60_000), ms(4_000));
+        rtt.on_answer(Time::ZERO + ms(60_000), ms(4_000), true);
         assert_eq!(rtt.snapshot().smoothed, ms(20), "each was kept by an outage");
-        rtt.on_late_answer(Time::ZERO + ms(64_500), ms(4_000));
+        for (at, took, overdue) in [(61_000, 30, false), (65_000, 4_000, true), (69_000, 9_000, true)] {
+            rtt.on_answer(Time::ZERO + ms(at), ms(took), overdue);
+            assert_eq!(rtt.snapshot().smoothed, ms(20), "one in time came between, or the last took half as long");
+        }
+        rtt.on_answer(Time::ZERO + ms(130_000), ms(9_000), true);
+        assert_eq!(rtt.snapshot().smoothed, ms(20), "another minute's");
+        rtt.on_answer(Time::ZERO + ms(134_500), ms(4_500), true);
+        rtt.on_answer(Time::ZERO + ms(139_000), ms(4_000), true);
         assert_eq!((rtt.snapshot().smoothed, rtt.pto(ms(5))), (ms(4_000), ms(8_005)));
-        rtt.on_sample(Time::ZERO + ms(70_000), ms(20), ms(0));
+        rtt.on_sample(Time::ZERO + ms(150_000), ms(20), ms(0));
         assert_eq!(rtt.snapshot().smoothed, ms(20), "they were after all");
     }
 

@@ -97,9 +97,8 @@ impl<A: Copy + Eq> PathValidation<A> {
     /// largest of the path so far, so that an old packet replayed from elsewhere moves nothing (RFC 9000 section 9.3).
     pub fn on_received(&mut self, now: Time, from: A, bytes: u32, newest: bool) {
         if newest && from == self.current.remote {
-            if self.moved.as_ref().is_some_and(|moved| !moved.is_challenged()) {
-                self.moved = None;
-            }
+            // It is there still: whoever forwarded a packet of its from elsewhere is not to have it move later.
+            self.moved = None;
         } else if newest && self.find(from).is_none() {
             let known = self.moved.take().filter(|moved| moved.remote == from);
             let mut moved = known.unwrap_or_else(|| Address::new(from, Credit::Bytes(0)));

@@ -5,6 +5,7 @@ use super::path::Path;
 use super::path_ids::PathIds;
 use super::{Route, Settings, Terms};
 use crate::congestion;
+use crate::path::health::HealthState;
 use crate::path::health::Others;
 use crate::path::validation::PathValidation;
 use crate::rules::{RuleId, Rules};
@@ -141,8 +142,10 @@ impl Paths {
     /// How long nothing may be acknowledged: a path that was never measured says nothing.
     pub fn silence_allowed(&self) -> Duration {
         let measured = self.list.iter().filter(|path| !path.is_closed() && path.way.rtt.has_sample());
-        let timeouts = measured.map(|path| path.way.probe_timeout());
-        let (Some(fastest), Some(slowest)) = (timeouts.clone().min(), timeouts.max()) else { return SILENCE };
+        let Some(slowest) = measured.clone().map(|path| path.way.probe_timeout()).max() else { return SILENCE };
+        // One that is down acknowledges nothing.
+        let there = measured.filter(|path| !matches!(path.health.state(), HealthState::Down(_)));
+        let fastest = there.map(|path| path.way.probe_timeout()).min().unwrap_or_default();
         (slowest * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE).max(fastest)
     }
 

@@ -85,8 +85,8 @@ impl Session {
         let returned = path.health.on_validated(now);
         path.flight.sent.on_answer(now);
         let took = now.since(validated.challenged_at);
-        if took > path.way.probe_timeout() {
-            path.way.rtt.on_late_answer(now, took);
+        if self.liveness.is_awake_since(validated.challenged_at) {
+            path.way.rtt.on_answer(now, took, took > path.way.probe_timeout());
         }
         if moved == Some(Moved::Address) {
             // The link may have kept the challenge for long: that is no round trip.

@@ -222,6 +222,14 @@ impl Ownership {
         self.draining = draining;
     }
 
+    /// The peer has not said its claim for long: another member stands by in this one's place. An owner's lease says that
+    /// by itself.
+    pub fn handle_untold(&mut self) {
+        if self.standing == Standing::Standby {
+            self.stand_down(Standing::Absent, Announcement::Withdrawn);
+        }
+    }
+
     /// The peer's session is gone. What was heard of still fences.
     pub fn handle_gone(&mut self) {
         self.stand_down(Standing::Absent, Announcement::Withdrawn);
@@ -267,7 +275,7 @@ impl Ownership {
     pub fn poll_announcement(&mut self) -> Option<Announcement> {
         let announces = self.announces();
         self.announced = self.to_announce();
-        announces.then_some(self.announcement)
+        announces.then_some(self.announced.0)
     }
 
     /// Whether [`Ownership::poll_announcement`] would give something.
@@ -277,7 +285,9 @@ impl Ownership {
 
     fn to_announce(&self) -> (Announcement, Option<Epoch>) {
         let epoch = self.known.filter(|_| self.announcement == Announcement::Owner).map(|claim| claim.epoch);
-        (self.announcement, epoch)
+        // A standby that drains may be gone in a moment, and asks for no peer that is brought to it.
+        let drains = self.draining && self.announcement == Announcement::Standby;
+        (if drains { Announcement::Withdrawn } else { self.announcement }, epoch)
     }
 
     /// The highest claim that was heard of, from now on.

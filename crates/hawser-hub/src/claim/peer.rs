@@ -204,6 +204,11 @@ impl Claimant {
         }
     }
 
+    /// Whether the other member has answered what it is told by now.
+    pub fn is_known(&self) -> bool {
+        self.other.knows >= Some(self.told(self.other.id).epoch)
+    }
+
     /// The hub gave the peer another standby. False while the present one is moved away from.
     pub fn replace_standby(&mut self, standby: MemberId) -> bool {
         let free = standby != self.owner.id && self.phase != Phase::Moving;

@@ -153,7 +153,8 @@ impl Pair {
             contact.fitness(now, &endpoint.presence(contact.member.peer), pressed)
         };
         let places = [self.carrier, self.standby].map(|member| self.place_of(member));
-        let waits = pressed || self.trails_until.is_some();
+        // One that was not heard of its new epoch may be the owner still, as far as it knows.
+        let waits = pressed || self.trails_until.is_some() || !self.claimant.is_known();
         if waits && fitness(places[1]) < Fitness::Away {
             return;
         }
