@@ -140,10 +140,29 @@ fn what_one_peer_sends_another_does_not_say_that_routers_bring_its_packets_here(
         assert_eq!(star.hub.brought(now, other), None, "isolated: {isolated}");
         assert_eq!(holds(&mut star.hub), !isolated, "where peers may talk it waits for who owns it");
         assert_eq!(star.hub_dropped(), u64::from(isolated));
-        send(&mut star.hub, now, &inner(1, 3));
+        send(&mut star.hub, now, &inner(200, 3));
         assert_eq!(star.hub.brought(now, other), Some((now, now)), "isolated: {isolated}");
         assert!(holds(&mut star.hub));
     }
+}
+
+/// Of a hub's member: something on its host asks the peer, or answers it.
+#[test]
+fn what_the_host_itself_sends_does_not_say_that_routers_bring_a_peers_packets_here() {
+    let mut star = Star::new(true);
+    let (now, other) = (star.now, PeerId(1));
+    star.hub.set_standing(now, other, Standing::Held, &mut star.delivered[0]);
+    send(&mut star.hub, now, &inner(1, 3));
+    assert_eq!(star.hub.brought(now, other), None, "from its inner address");
+    star.hub.set_host_addresses(vec!["10.0.0.9".parse().expect("an address")]);
+    send(&mut star.hub, now, &inner(9, 3));
+    assert_eq!(star.hub.brought(now, other), None, "from another address of the host");
+    star.hub.set_host_addresses(Vec::new());
+    send(&mut star.hub, now, &inner(9, 3));
+    assert_eq!(star.hub.brought(now, other), Some((now, now)), "the host has that address no more");
+    star.hub.set_standing(now, other, Standing::Served, &mut star.delivered[0]);
+    star.run(50);
+    assert_eq!(star.delivered[2].0.len(), 3, "all of them waited");
 }
 
 /// A packet of `len` bytes from the hub's network to a peer, of one of many flows.

@@ -21,6 +21,7 @@ use crate::rules::Mark;
 use crate::session::{Part, Presence, Reach, Sink};
 use crate::units::{PeerId, Start, Time};
 use crate::wire::HubFrame;
+use std::net::IpAddr;
 
 /// Whether packets from and for a peer are forwarded. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -210,9 +211,15 @@ impl Endpoint {
     }
 
     /// Step 3: since when the host brings packets for a peer that are held, and when the last one came; none where it
-    /// has brought none for a second. What this portal's other peers send is not brought: routers say nothing by it.
+    /// has brought none for a second. What the host itself and this portal's other peers send is not brought: routers
+    /// say nothing by it.
     pub fn brought(&self, now: Time, PeerId(id): PeerId) -> Option<(Time, Time)> {
         self.peers[id as usize].brought(now)
+    }
+
+    /// Step 3: the host has these addresses from now on.
+    pub fn set_host_addresses(&mut self, addresses: Vec<IpAddr>) {
+        self.host = addresses;
     }
 
     /// Step 3: this many inner packets were delivered, and not forwarded: the driver did not run meanwhile.
@@ -230,8 +237,9 @@ impl Endpoint {
             Some((peer, Standing::Held)) if self.store.charge(train, peer.0) => {
                 let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
                 self.store.treat(train, treatment);
-                // A peer must not move another one by what it sends.
-                let is_brought = !self.routing.belongs_to_another(peer, source);
+                // A peer must not move another one by what it sends, nor this host by what it asks or answers.
+                let is_hosts = self.own.contains(&source) || self.host.contains(&source);
+                let is_brought = !is_hosts && !self.routing.belongs_to_another(peer, source);
                 let (held, mut cx) = self.parts(peer);
                 if held.hold(now, train, is_brought, &mut cx) {
                     self.events.push(Event::Holds { peer });

@@ -91,6 +91,8 @@ pub struct Endpoint {
     isolated: bool,
     /// The portal's own inner addresses.
     own: Vec<IpAddr>,
+    /// All addresses of its host.
+    host: Vec<IpAddr>,
     housekeeping: Time,
     scratch: Vec<u8>,
     tells_keys: bool,
@@ -128,6 +130,7 @@ impl Endpoint {
             pairs: Vec::new(),
             isolated: false,
             own: Vec::new(),
+            host: Vec::new(),
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
             tells_keys: false,

@@ -160,7 +160,7 @@ impl Peer {
     }
 
     /// A train for this peer, which may be another member's; kept for a moment. `is_brought`: by routers, and not by
-    /// another peer of this portal. Whether it is the first.
+    /// this host or another peer of this portal. Whether it is the first.
     pub fn hold(&mut self, now: Time, train: TrainId, is_brought: bool, cx: &mut Context<'_>) -> bool {
         if self.held.len() == WAITING_TRAINS
             && let Some((_, oldest)) = self.held.pop_front()

@@ -80,6 +80,11 @@ impl Interfaces {
         known.into_iter().flat_map(Known::addresses).filter(|address| !is_link_local(address))
     }
 
+    /// The addresses of all of them.
+    pub fn all_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.0.values().flat_map(Known::addresses)
+    }
+
     /// Where the socket may be bound now; `None` while its interface or address is missing or down.
     /// `now` is where it is bound: an address stays in use while it is there and no other is better.
     pub fn place(&self, plan: &SocketPlan, now: Option<&Place>) -> Option<Place> {

@@ -70,6 +70,7 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
         }
     }
     if news {
+        parts.endpoint.set_host_addresses(parts.interfaces.all_addresses().collect());
         for index in 0..parts.sockets.len() {
             follow(parts, index, now);
         }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hawser_config::{Config, PeerName, PublicKey, Transport};
@@ -18,6 +18,9 @@ use crate::cmd::output::print;
 use crate::cmd::pairing::invite::{TokenOptions, endpoints};
 use crate::cmd::pairing::members;
 use crate::failure::Failure;
+
+/// etcd looks for leases that are over twice a second (its lessor), and a round of a member's is a few round trips.
+const LEASE_ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What may be said of a member of a hub
 #[derive(Debug, Args)]
@@ -74,25 +77,41 @@ impl HubOptions {
         if self.etcd.is_empty() {
             return Ok(());
         }
-        let began = Instant::now();
-        loop {
-            let etcd = Client::status(&home.socket).ok().and_then(|status| status.etcd).unwrap_or_default();
-            if etcd.reached {
-                let EtcdStatus { members, peers, namesake, .. } = etcd;
-                if let Some(namesake) = namesake {
-                    return Err(Failure::failed(format!("serve: {namesake}")).hint(NAMESAKE_HINT));
-                }
-                eprintln!("etcd reached: members {members}, peers {peers}");
-                return Ok(());
-            }
-            if began.elapsed() > ANSWERS_WITHIN {
-                let why = etcd.why.unwrap_or_default();
-                let failure = Failure::failed(format!("serve: etcd is not reached: {why}"));
-                return Err(failure.hint("its servers, users and role are set up first (docs/hub.md, \"etcd\")"));
-            }
-            sleep(GLANCE);
-        }
+        let lease = config.hub.as_ref().and_then(|hub| hub.etcd.as_ref()).map_or(Duration::ZERO, |etcd| etcd.lease);
+        let EtcdStatus { members, peers, .. } = registered(home, name_free_within(lease))?;
+        eprintln!("etcd reached: members {members}, peers {peers}");
+        Ok(())
     }
+}
+
+/// Step 2: what etcd has, once it answers and nobody else has the member's name.
+fn registered(home: &Home, free_within: Duration) -> Result<EtcdStatus, Failure> {
+    let (began, mut told) = (Instant::now(), false);
+    loop {
+        let etcd = Client::status(&home.socket).ok().and_then(|status| status.etcd).unwrap_or_default();
+        if etcd.reached && etcd.namesake.is_none() {
+            return Ok(etcd);
+        }
+        if let Some(namesake) = etcd.namesake {
+            if began.elapsed() > free_within {
+                return Err(Failure::failed(format!("serve: {namesake}")).hint(NAMESAKE_HINT));
+            }
+            if !std::mem::replace(&mut told, true) {
+                eprintln!("{namesake}: waiting {} s at most for its lease to end", free_within.as_secs());
+            }
+        } else if began.elapsed() > ANSWERS_WITHIN {
+            let why = etcd.why.unwrap_or_default();
+            let failure = Failure::failed(format!("serve: etcd is not reached: {why}"));
+            return Err(failure.hint("its servers, users and role are set up first (docs/hub.md, \"etcd\")"));
+        }
+        sleep(GLANCE);
+    }
+}
+
+/// A portal that is no more, as one that was installed anew, has its name until its lease ends; a member asks for it
+/// again each third of a lease.
+fn name_free_within(lease: Duration) -> Duration {
+    lease + lease / 3 + LEASE_ENDS_WITHIN
 }
 
 /// Step 3.

@@ -20,8 +20,10 @@ pub struct Inbox<'a> {
     /// How long packets to peers may be: all peers are looked at for it.
     fits: Vec<(PeerId, u16)>,
     others: VecDeque<Report>,
-    /// One of the others comes next, if there is one: whoever is announced without pause keeps nobody waiting.
+    /// One of the others comes next, if there is one: what comes without pause keeps nobody waiting.
     yields: bool,
+    /// Of what does not yield, `fits` waited for the last announcements, and comes next.
+    fits_next: bool,
 }
 
 /// What is to be done next. Owned data.
@@ -67,12 +69,16 @@ impl<'a> Inbox<'a> {
 
     fn due(&mut self) -> Option<Due> {
         let yields = std::mem::take(&mut self.yields) && !self.others.is_empty();
-        if !self.announced.is_empty() && !yields {
-            self.yields = true;
-            return Some(Due::Announced(std::mem::take(&mut self.announced)));
-        }
-        if !self.fits.is_empty() {
-            return Some(Due::Fits(std::mem::take(&mut self.fits)));
+        if !yields {
+            let fits_next = std::mem::take(&mut self.fits_next);
+            if !self.announced.is_empty() && !fits_next {
+                (self.yields, self.fits_next) = (true, !self.fits.is_empty());
+                return Some(Due::Announced(std::mem::take(&mut self.announced)));
+            }
+            if !self.fits.is_empty() {
+                self.yields = true;
+                return Some(Due::Fits(std::mem::take(&mut self.fits)));
+            }
         }
         self.others.pop_front().map(Due::Other)
     }
@@ -142,15 +148,27 @@ mod tests {
         [closed(1), announced(1), fit(1), closed(2), announced(2), fit(2)].into_iter().for_each(send);
         assert_eq!(told(inbox.next().await), "2 announced");
         send(announced(3));
-        assert_eq!(told(inbox.next().await), "2 fits");
-        for number in 1..=2 {
-            assert_eq!(told(inbox.next().await), "1 announced");
-            send(announced(4));
-            assert_eq!(told(inbox.next().await), format!("closed {number}"), "more is announced, and it has its turn");
+        assert_eq!(told(inbox.next().await), "closed 1", "more is announced, and it has its turn");
+        assert_eq!(told(inbox.next().await), "2 fits", "they, too");
+        send(fit(3));
+        for expected in ["closed 2", "1 announced", "1 fits"] {
+            assert_eq!(told(inbox.next().await), expected);
         }
-        assert_eq!(told(inbox.next().await), "1 announced");
         drop(tell);
         assert_eq!(told(inbox.next().await), "none");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn fits_without_pause_keep_none_of_the_others_waiting() {
+        let (tell, mut reports) = unbounded_channel();
+        let send = |report| tell.send(report).expect("it is heard");
+        let mut inbox = Inbox::new(&mut reports);
+        [closed(1), closed(2), closed(3), fit(1)].into_iter().for_each(send);
+        for number in 1..=3 {
+            assert_eq!(told(inbox.next().await), "1 fits");
+            send(fit(number));
+            assert_eq!(told(inbox.next().await), format!("closed {number}"));
+        }
     }
 
     #[cfg(feature = "etcd")]
