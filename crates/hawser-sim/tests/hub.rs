@@ -218,6 +218,20 @@ fn two_members_that_drain_leave_the_peer_to_the_third_and_nothing_is_lost() {
     }
 }
 
+#[test]
+fn where_routers_choose_a_member_that_lost_its_place_the_peer_moves_there() {
+    let (mut world, ping) = hub_of(3, LOCAL, 0.01, 45.0);
+    // The third stands by while the second is away, and does not know that it does no longer.
+    world.at(second(5.0), hub::Act::Kill(1));
+    world.at(second(8.0), hub::Act::Start(1));
+    world.at(second(40.0), hub::Act::Unroute(0, true));
+    world.run_until(second(46.0));
+    let moved: Vec<_> = world.moved.iter().map(|(at, moved)| (*at, moved.to.peer)).collect();
+    assert!(matches!(moved[..], [(at, PeerId(1 | 2))] if at > second(40.0) && at < second(41.0)), "{moved:?}");
+    let lost = world.host::<Ping>(ping).lost(second(45.0));
+    assert!(lost < 50, "{lost} of a hundred a second");
+}
+
 /// The peer's own part of the time over which a member's peers come back is 5 ms here.
 #[test]
 fn a_peer_goes_back_to_its_first_member_once_that_was_there_for_five_minutes_and_loses_nothing() {

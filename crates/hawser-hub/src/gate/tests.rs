@@ -190,11 +190,31 @@ fn a_peer_that_comes_back_without_a_hub_and_had_not_closed_keeps_its_route() {
 fn a_standby_looks_whether_packets_go_on_to_come_and_no_longer_than_they_do() {
     let (mut gate, mut endpoint) = member();
     claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
-    assert_eq!(gate.poll_timeout(), Time::NEVER);
+    let untold = ms(100) + UNTOLD;
+    assert_eq!(gate.poll_timeout(), untold);
     gate.handle_event(ms(200), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
     assert_eq!(gate.poll_timeout(), ms(300));
     gate.handle_timeout(ms(300), &mut endpoint, &mut Nobody);
-    assert_eq!(gate.poll_timeout(), Time::NEVER, "none are held");
+    assert_eq!(gate.poll_timeout(), untold, "none are held");
+}
+
+#[test]
+fn a_standby_that_is_told_nothing_more_or_drains_is_no_way_to_the_peer() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
+    assert_eq!(announced(&mut gate), [(Announcement::Standby, Some(5))]);
+    claim(&mut gate, &mut endpoint, 60_000, 5, OTHER, None);
+    gate.handle_timeout(ms(100) + UNTOLD, &mut endpoint, &mut Nobody);
+    assert_eq!((announced(&mut gate), gate.role(ms(100_000), PEER)), (vec![], Role::Standby), "it was told again");
+    gate.handle_timeout(ms(60_000) + UNTOLD, &mut endpoint, &mut Nobody);
+    assert_eq!(announced(&mut gate), [(Announcement::Withdrawn, Some(5))]);
+    assert_eq!((gate.role(ms(150_000), PEER), gate.poll_timeout()), (Role::None, Time::NEVER));
+    claim(&mut gate, &mut endpoint, 160_000, 5, OTHER, None);
+    assert_eq!(announced(&mut gate), [(Announcement::Standby, Some(5))], "another died");
+    for (draining, announces) in [(true, Announcement::Withdrawn), (false, Announcement::Standby)] {
+        gate.handle_drain(ms(170_000), None, draining, &mut endpoint, &mut Nobody);
+        assert_eq!(announced(&mut gate), [(announces, Some(5))], "drains: {draining}");
+    }
 }
 
 #[test]
