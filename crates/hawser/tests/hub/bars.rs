@@ -13,6 +13,9 @@ const CALM_MAX_MS: f64 = 20.0;
 /// The same for the longest wait of 20 calls, of which each has its own: by itself that was 83 ms at most in 90 runs
 /// (docs/results/hub-processes*.json, `none`).
 const CALM_CALL_MAX_MS: f64 = 83.0 + CALM_MAX_MS;
+/// How long a stream's packets wait at most where packets move by plan: until what the old owner has has come
+/// (hawser-core, `policy::BESIDE`). In the simulator it is 260 ms in the median of 60 drains of such homes.
+const BULK_WAITS_MS: f64 = 1000.0;
 /// Packets for each ms of a gap, of a call with one each 20 ms; and those before and after it that are lost beside.
 const DATAGRAMS_PER_MS: f64 = 1.0 / 20.0;
 const BESIDE: f64 = 3.0;
@@ -38,14 +41,19 @@ pub fn is_whole(noticed: &Noticed) -> bool {
     (noticed.lost_up, noticed.lost_down) == (0, 0) && noticed.pings().iter().all(|ping| ping.pings_lost == 0)
 }
 
-/// Who was with a harmed member moved, nobody else did, and nobody noticed more than this.
-pub fn assert_moved(runs: &[Run], gap_max_ms: u64) {
+/// Who was with a harmed member moved, and nobody else did.
+pub fn assert_followed(runs: &[Run]) {
     for run in runs {
-        for (home, noticed) in run.seen.both().into_iter().enumerate() {
-            assert_eq!(run.before[home] != run.after[home], run.is_hit(home), "it moved where it had to: {run:?}");
-            assert!(is_short(noticed, gap_max_ms), "{run:?}");
-        }
+        let moved = |home: &usize| (run.before[*home] != run.after[*home]) == run.is_hit(*home);
+        assert!([0, 1].iter().all(moved), "who had to move did: {run:?}");
     }
+}
+
+/// The same, and nobody noticed more than this.
+pub fn assert_moved(runs: &[Run], gap_max_ms: u64) {
+    assert_followed(runs);
+    let is_short = |noticed: &Noticed| is_short(noticed, gap_max_ms);
+    runs.iter().for_each(|run| assert!(run.seen.both().into_iter().all(is_short), "{run:?}"));
 }
 
 /// Nobody moved.
@@ -62,13 +70,13 @@ pub fn assert_losses(runs: &[Run]) {
     }
 }
 
-/// Nothing is lost, nobody waits for much longer than with nothing done, and the download goes on.
+/// Nothing is lost, nobody waits for much longer than with nothing done, and the download goes on after what it may wait.
 pub fn assert_unnoticed(seen: &Seen) {
     for noticed in seen.both() {
         assert!(is_whole(noticed), "{seen:?}");
         let is_usual = noticed.pings().iter().all(|ping| ping.gap_ms <= ping.gap_before_ms + CALM_MAX_MS);
         assert!(is_usual, "{seen:?}");
         assert!(noticed.call_gap_up_ms.max(noticed.call_gap_down_ms) <= CALM_CALL_MAX_MS, "{seen:?}");
-        assert!(noticed.download_stood_ms <= GAP_MAX_MS as f64, "{seen:?}");
+        assert!(noticed.download_stood_ms <= tcp_max_ms(BULK_WAITS_MS), "{seen:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::owners::Owned;
 use crate::traffic::{Many, Noticed, Seen, Traffic};
 use crate::world::{MEMBERS, Setup, World, told};
 
-pub use crate::bars::{GAP_MAX_MS, assert_losses, assert_moved, assert_unnoticed};
+pub use crate::bars::{GAP_MAX_MS, assert_followed, assert_losses, assert_moved, assert_unnoticed};
 pub use crate::harm::Harm;
 
 /// How long the harm lasts where it ends, and from it until the traffic does.
@@ -123,7 +123,7 @@ fn assert_bar(runs: &[Run]) {
 
 /// The same without any loss.
 fn assert_drained(runs: &[Run]) {
-    assert_moved(runs, GAP_MAX_MS);
+    assert_followed(runs);
     runs.iter().for_each(|run| assert_unnoticed(&run.seen));
 }
 
