@@ -398,9 +398,8 @@ impl Ward {
 
     fn next(&self, now: Time) -> Time {
         let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
-        let times = [self.ownership.poll_timeout(), lease_ends, self.look_at, self.room_until, self.announces_at()];
-        let times = times.into_iter().chain([self.untold_at]);
-        times.min().unwrap_or(Time::NEVER)
+        let looks = self.look_at.min(self.room_until).min(self.untold_at);
+        self.ownership.poll_timeout().min(lease_ends).min(looks).min(self.announces_at())
     }
 }
 

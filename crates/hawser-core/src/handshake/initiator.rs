@@ -4,15 +4,15 @@
 //!        new                      response
 //! (none) -----> Waiting(0..=64 attempts) -----------------> Done
 //!                 |  ^      begin_round: attempts that are a minute old are forgotten
-//!                 +--+      initiation: the way's latest attempt again, or one more
+//!                 +--+      initiation: the way's latest attempt again, or one more, or one in its place
 //!                           cookie: kept for the next attempt by its way; nothing is sent at once
 //!                           anything wrong: nothing
 //! ```
 //!
 //! Every way has initiations of its own, with their own index, ephemeral key and cookie: nothing in the bytes tells
 //! that two of them are of one portal. One is repeated byte for byte, which the responder answers with the same bytes:
-//! so it takes one place on either side however long the round trip. Another is made by the way for a cookie, or after
-//! a while: a responder may have had its reasons to drop the first.
+//! so it takes one place on either side however long the round trip. Another is made by the way for a cookie, in the
+//! place of the latest where there is no other, or after a while: a responder may have had its reasons to drop the first.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -35,7 +35,7 @@ impl Timing {
         // A stamp comes back at most a refresh and a round trip later: the claim after the one that brings it is there
         // 0.6 s before the lease ends.
         refresh: Duration::from_millis(1700),
-        // With the owner's, at most 5 % of the packets of a member that serves 10,000 busy peers (`examples/million`).
+        // With the owner's, at most 5 % of the packets of a member that serves 10,000 busy peers (hawser-sim, `million`).
         standby_refresh: Duration::from_secs(17),
         // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).
         retransmit: Duration::from_millis(100),

@@ -26,7 +26,7 @@ const READY_MOST: Duration = Duration::from_secs(3600);
 /// Failures from before are forgotten where it served for so long: what is further apart is no flapping.
 const FORGOTTEN_AFTER: Duration = READY_MOST;
 /// The peers of a member come back over so long, each at a time of its own: the 5,000 of one of 200 that serve a
-/// million (`examples/million`) are 17 a second, each of which is between two members for a second or two.
+/// million (hawser-sim, `million`) are 17 a second, each of which is between two members for a second or two.
 const SPREAD: Duration = Duration::from_secs(300);
 
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

@@ -6,7 +6,6 @@ mod check;
 mod contrib;
 #[path = "../support/copied.rs"]
 mod copied;
-#[allow(dead_code, reason = "tests/hub takes the rest")]
 #[path = "../support/disk.rs"]
 mod disk;
 #[expect(dead_code, reason = "tests/hub takes the rest")]

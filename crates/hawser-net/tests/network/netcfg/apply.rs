@@ -4,7 +4,9 @@ use std::fs;
 
 use hawser_net::netcfg::{Applied, Change, Family, IfIndex, Mtu, NetConfigError, RouteSpec, RulePriority, SysctlKey};
 
-use super::lab::{assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown, veth};
+use super::lab::{
+    assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown, veth, veth_up,
+};
 
 #[test]
 fn every_change_is_applied_and_undone() {
@@ -38,9 +40,7 @@ fn every_change_is_applied_and_undone() {
 fn each_change_alone_is_undone() {
     in_namespace(|| async {
         let directory = tempfile::tempdir().unwrap();
-        veth("v0", "v1");
-        ip("link set v1 up");
-        ip("link set v0 up");
+        veth_up("v0", "v1");
         until_shown("-6 route show table all", "ff00::/8 dev v0");
         let mut config = config(directory.path());
         for (change, ..) in every_change("v0") {

@@ -76,6 +76,14 @@ pub fn veth(near: &str, far: &str) {
     }
 }
 
+/// The same, both up: the far one first, so that the near one has its carrier at once.
+pub fn veth_up(near: &str, far: &str) {
+    veth(near, far);
+    for name in [far, near] {
+        ip(&format!("link set {name} up"));
+    }
+}
+
 /// All that Hawser may have changed in this namespace, as others see it.
 pub fn system() -> Value {
     let mut all = serde_json::Map::new();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hawser_net::netcfg::{Applied, Change, IfIndex, Metric, Mtu, RouteSpec};
 use ipnet::Ipv4Net;
 
-use super::lab::{assert_restored, config, in_namespace, index, ip, shown, system, until_shown, veth};
+use super::lab::{assert_restored, config, in_namespace, index, ip, shown, system, until_shown, veth, veth_up};
 
 /// How many times as long ten times as many may take: ten, and what else the machine does. A hundred would be where
 /// each looks through all others.
@@ -33,9 +33,7 @@ fn routes(interface: IfIndex, count: u32, metric: u32, mtu: Option<u32>) -> Vec<
 fn many_routes_become_what_each_of_them_would_alone() {
     in_namespace(|| async {
         let directory = tempfile::tempdir().unwrap();
-        veth("v0", "v1");
-        ip("link set v1 up");
-        ip("link set v0 up");
+        veth_up("v0", "v1");
         until_shown("-6 route show table all", "ff00::/8 dev v0");
         ip("route add 10.0.0.7/32 dev v0 scope link metric 5");
         let before = system();

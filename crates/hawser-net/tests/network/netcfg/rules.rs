@@ -2,7 +2,7 @@
 
 use hawser_net::netcfg::{Family, Rtnl, RulePriority};
 
-use super::lab::{in_namespace, ip, veth};
+use super::lab::{in_namespace, ip, veth_up};
 
 /// What tailscaled sets in each IP version.
 const TAILSCALE: [&str; 4] = [
@@ -19,9 +19,7 @@ const BEFORE: [RulePriority; 2] = [RulePriority(5_268), RulePriority(5_269)];
 #[test]
 fn a_table_is_asked_before_ours_while_it_has_no_default_route() {
     in_namespace(|| async {
-        veth("v0", "v1");
-        ip("link set v1 up");
-        ip("link set v0 up");
+        veth_up("v0", "v1");
         let rtnl = Rtnl::open().unwrap();
         for (family, version, peer) in
             [(Family::V4, "-4", "100.64.0.7/32"), (Family::V6, "-6", "fd7a:115c:a1e0::7/128")]

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::lab::{in_namespace, index, ip, veth};
+use super::lab::{in_namespace, index, ip, veth, veth_up};
 
 /// A link that is set down must be told within this time (issue: traffic moves within 200 ms).
 const SOON: Duration = Duration::from_millis(20);
@@ -52,19 +52,15 @@ async fn quiet(watch: &mut LinkWatch) {
     while tokio::time::timeout(Duration::from_millis(100), watch.next()).await.is_ok() {}
 }
 
-async fn veth_up(watch: &mut LinkWatch) {
-    veth("v0", "v1");
-    ip("link set v1 up");
-    ip("link set v0 up");
+async fn veth_seen_up(watch: &mut LinkWatch) {
+    veth_up("v0", "v1");
     until(watch, |event| is_up(event, "v0")).await;
 }
 
 #[test]
 fn the_first_events_tell_all_there_is() {
     in_namespace(|| async {
-        veth("v0", "v1");
-        ip("link set v1 up");
-        ip("link set v0 up");
+        veth_up("v0", "v1");
         ip("addr add 10.0.0.1/24 dev v0");
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
         let events = until(&mut watch, |event| is_up(event, "v0")).await;
@@ -96,7 +92,7 @@ fn packet_thread(receiver: EventReceiver, told: UnboundedSender<Instant>) {
 fn a_link_set_down_reaches_the_packet_thread_within_20_ms() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         let (sender, receiver) = event_channel().unwrap();
         let watching = tokio::spawn(watch.run(sender));
         let (told, mut hears) = unbounded_channel();
@@ -129,7 +125,7 @@ fn a_link_set_down_reaches_the_packet_thread_within_20_ms() {
 fn carrier_lost_at_the_far_end_is_down_too() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         ip("link set v1 down");
         until(&mut watch, |event| is_down(event, "v0")).await;
     });
@@ -139,7 +135,7 @@ fn carrier_lost_at_the_far_end_is_down_too() {
 fn addresses_and_routes_are_told() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         ip("addr add 10.0.0.1/24 dev v0");
         until(&mut watch, |event| matches!(event, LinkEvent::AddressAdded(_, net) if net.to_string() == "10.0.0.1/24"))
             .await;
@@ -169,7 +165,7 @@ fn addresses_and_routes_are_told() {
 fn an_ipv6_address_is_told_when_it_can_be_used() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         ip("addr add fd00::1/64 dev v0");
         let begun = Instant::now();
         until(&mut watch, |event| matches!(event, LinkEvent::AddressAdded(_, net) if net.to_string() == "fd00::1/64"))
@@ -183,7 +179,7 @@ fn an_ipv6_address_is_told_when_it_can_be_used() {
 fn an_address_is_told_when_it_is_deprecated_and_when_it_is_no_longer() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         for (address, nodad) in [("10.0.0.1/24", ""), ("2001:db8::1/64", " nodad")] {
             let is_it = |net: &IpNet| net.to_string() == address;
             ip(&format!("addr add {address} dev v0{nodad}"));
@@ -200,7 +196,7 @@ fn an_address_is_told_when_it_is_deprecated_and_when_it_is_no_longer() {
 fn an_interface_made_anew_has_another_index() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         ip("addr add 10.0.0.1/24 dev v0");
         let old = index("v0");
         ip("link del v0");
@@ -304,7 +300,7 @@ fn a_burst_beyond_the_receive_buffer_ends_in_the_right_state() {
 fn many_routes_are_told_as_few() {
     in_namespace(|| async {
         let mut watch = LinkWatch::open(WatchOptions::default()).unwrap();
-        veth_up(&mut watch).await;
+        veth_seen_up(&mut watch).await;
         quiet(&mut watch).await;
         let routes: String = (0..200).map(|number| format!("route add 10.5.{number}.0/24 dev v0\n")).collect();
         run_batch(&routes);
